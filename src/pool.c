@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ledger at work: place, grow, release. */
+#include "ledger.h"
+#include "params.h"
+#include "select.h"
+
+static void count(uint64_t *counter)
+{
+    kvca_store(counter, *counter + 1);
+}
+
+/* Sets what an owner has booked on a slot: both numbers, or neither. The pool is dirty until settle(). */
+static void book(kvca_pool *pool, const struct kvca_journal *entry)
+{
+    uint64_t *blocks = &kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, entry->owner)[entry->slot];
+    uint64_t *requests = &kvca_owner_row(pool, KVCA_PART_OWNER_REQUESTS, entry->owner)[entry->slot];
+    uint64_t *all_blocks = &kvca_words(pool, KVCA_PART_BLOCKS)[entry->slot];
+    uint64_t *all_requests = &kvca_words(pool, KVCA_PART_REQUESTS)[entry->slot];
+    uint64_t new_blocks = *all_blocks - *blocks + entry->blocks;
+    uint64_t new_requests = *all_requests - *requests + entry->requests;
+    kvca_store(&pool->journal.owner, entry->owner);
+    kvca_store(&pool->journal.slot, entry->slot);
+    kvca_store(&pool->journal.blocks, entry->blocks);
+    kvca_store(&pool->journal.requests, entry->requests);
+    kvca_store(&pool->dirty, KVCA_DIRTY_JOURNAL);
+    kvca_store(blocks, entry->blocks);
+    kvca_store(requests, entry->requests);
+    kvca_store(all_blocks, new_blocks);
+    kvca_store(all_requests, new_requests);
+}
+
+static void settle(kvca_pool *pool)
+{
+    kvca_store(&pool->dirty, KVCA_CLEAN);
+}
+
+/* The entry that leaves a booking as it is, to be changed. */
+static struct kvca_journal entry_of(kvca_pool *pool, uint64_t owner, uint64_t slot)
+{
+    return (struct kvca_journal){
+        .owner = owner,
+        .slot = slot,
+        .blocks = kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, owner)[slot],
+        .requests = kvca_owner_row(pool, KVCA_PART_OWNER_REQUESTS, owner)[slot],
+    };
+}
+
+static kvca_status check_multipliers(const struct kvca_view *view)
+{
+    const double *multipliers = view->ranks->preferred_taint_multiplier;
+    for (size_t slot = 0; multipliers && slot < view->ranks->count; slot++) {
+        if (kvca_view_is_candidate(view, slot) && !kvca_is_multiplier(multipliers[slot])) {
+            return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
+        }
+    }
+    return KVCA_OK;
+}
+
+/* Applies the rule to the slots that may be picked, and draws. */
+static kvca_status choose(kvca_pool *pool, const kvca_request *request, kvca_selection *selection)
+{
+    kvca_params params = kvca_pool_params(pool);
+    kvca_ranks ranks = {
+        .count = (size_t)pool->slots,
+        .decode_cost_blocks = kvca_words(pool, KVCA_PART_BLOCKS),
+        .active_requests = kvca_words(pool, KVCA_PART_REQUESTS),
+        .total_kv_blocks = kvca_words(pool, KVCA_PART_CAPACITIES),
+        .preferred_taint_multiplier = request->preferred_taint_multiplier,
+        .request_blocks = request->blocks,
+    };
+    struct kvca_view view = {
+        .params = &params,
+        .ranks = &ranks,
+        .limits = kvca_words(pool, KVCA_PART_LIMITS),
+        .candidates = {kvca_words(pool, KVCA_PART_PLACEABLE), request->eligible},
+    };
+    kvca_status status = check_multipliers(&view);
+    if (status != KVCA_OK) {
+        return status;
+    }
+    struct kvca_choice choice = kvca_view_choose(&view);
+    if (choice.selection.ties == 0) {
+        return KVCA_NONE_ELIGIBLE;
+    }
+    if (choice.selection.outcome == KVCA_FALLBACK && request->only_if_fits) {
+        return KVCA_NONE_FITS;
+    }
+    choice.selection.row = kvca_view_draw(&view, &choice, &pool->generator);
+    *selection = choice.selection;
+    return KVCA_OK;
+}
+
+static bool overflows(kvca_pool *pool, uint64_t slot, uint64_t blocks)
+{
+    return kvca_words(pool, KVCA_PART_BLOCKS)[slot] > UINT64_MAX - blocks;
+}
+
+kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_request *request, kvca_booking *booking,
+                            kvca_selection *selection)
+{
+    if (!pool || !request || !booking) {
+        return KVCA_ERR_NULL;
+    }
+    kvca_pool_heal(pool);
+    uint64_t index;
+    if (!kvca_pool_find_owner(pool, owner, &index)) {
+        return KVCA_ERR_OWNER;
+    }
+    kvca_selection picked;
+    kvca_status status = choose(pool, request, &picked);
+    if (status == KVCA_NONE_ELIGIBLE || status == KVCA_NONE_FITS) {
+        count(&pool->counters.none);
+    }
+    if (status != KVCA_OK) {
+        return status;
+    }
+    if (overflows(pool, picked.row, request->blocks)) {
+        return KVCA_ERR_OVERFLOW;
+    }
+    struct kvca_journal entry = entry_of(pool, index, picked.row);
+    entry.blocks += request->blocks;
+    entry.requests += 1;
+    book(pool, &entry);
+    count(&pool->counters.placed);
+    if (picked.outcome == KVCA_FALLBACK) {
+        count(&pool->counters.fallbacks);
+    }
+    settle(pool);
+    *booking = (kvca_booking){
+        .slot = (uint32_t)picked.row,
+        .generation = kvca_slot_generation(pool, picked.row),
+        .owner = owner,
+        .blocks = request->blocks,
+    };
+    if (selection) {
+        *selection = picked;
+    }
+    return KVCA_OK;
+}
+
+static bool is_empty(const kvca_booking *booking)
+{
+    return booking->owner == 0 && booking->slot == 0 && booking->generation == 0 && booking->blocks == 0;
+}
+
+/* Whether the booking is in the ledger; its owner's index if so. Otherwise, what it is instead. */
+static kvca_status find_booking(kvca_pool *pool, const kvca_booking *booking, uint64_t *owner)
+{
+    if (is_empty(booking)) {
+        return KVCA_ERR_NO_BOOKING;
+    }
+    if (booking->slot >= pool->max_ranks || booking->generation > kvca_slot_generation(pool, booking->slot) ||
+        !kvca_pool_knew_owner(pool, booking->owner)) {
+        return KVCA_ERR_FOREIGN_BOOKING;
+    }
+    if (booking->generation != kvca_slot_generation(pool, booking->slot) ||
+        !kvca_pool_find_owner(pool, booking->owner, owner)) {
+        return KVCA_STALE;
+    }
+    struct kvca_journal entry = entry_of(pool, *owner, booking->slot);
+    return entry.requests > 0 && entry.blocks >= booking->blocks ? KVCA_OK : KVCA_ERR_FOREIGN_BOOKING;
+}
+
+/* What growing and releasing share: finds the booking and what its owner has on its slot. */
+static kvca_status begin(kvca_pool *pool, const kvca_booking *booking, struct kvca_journal *entry)
+{
+    if (!pool || !booking) {
+        return KVCA_ERR_NULL;
+    }
+    kvca_pool_heal(pool);
+    uint64_t owner;
+    kvca_status status = find_booking(pool, booking, &owner);
+    if (status == KVCA_STALE) {
+        count(&pool->counters.stale);
+    }
+    if (status == KVCA_OK) {
+        *entry = entry_of(pool, owner, booking->slot);
+    }
+    return status;
+}
+
+kvca_status kvca_pool_grow(kvca_pool *pool, kvca_booking *booking, uint64_t blocks)
+{
+    struct kvca_journal entry;
+    kvca_status status = begin(pool, booking, &entry);
+    if (status != KVCA_OK) {
+        return status;
+    }
+    if (overflows(pool, booking->slot, blocks)) {
+        return KVCA_ERR_OVERFLOW;
+    }
+    entry.blocks += blocks;
+    book(pool, &entry);
+    settle(pool);
+    booking->blocks += blocks;
+    return KVCA_OK;
+}
+
+kvca_status kvca_pool_release(kvca_pool *pool, kvca_booking *booking)
+{
+    struct kvca_journal entry;
+    kvca_status status = begin(pool, booking, &entry);
+    if (status == KVCA_STALE) {
+        *booking = (kvca_booking){0};
+    }
+    if (status != KVCA_OK) {
+        return status;
+    }
+    entry.blocks -= booking->blocks;
+    entry.requests -= 1;
+    book(pool, &entry);
+    kvca_pool_free_if_drained(pool, booking->slot);
+    settle(pool);
+    *booking = (kvca_booking){0};
+    return KVCA_OK;
+}
+
+uint64_t kvca_blocks_for_tokens(uint64_t tokens, uint64_t block_size)
+{
+    if (block_size == 0) {
+        return UINT64_MAX;
+    }
+    return tokens / block_size + (tokens % block_size != 0);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SplitMix64: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, with the constants
+ * of the paper's mix64variant13 (David Stafford). Its state is a counter, so that one atomic addition is a step.
+ */
+#define _DEFAULT_SOURCE /* getentropy */
+
+#include "random.h"
+
+#include <time.h>
+#include <unistd.h>
+
+_Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "a policy is shared without a lock: 64-bit atomics must need none");
+
+uint64_t kvca_mix(uint64_t value)
+{
+    value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+    value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+    return value ^ (value >> 31);
+}
+
+static uint64_t next(_Atomic uint64_t *state)
+{
+    const uint64_t golden_gamma = 0x9e3779b97f4a7c15;
+    uint64_t before = atomic_fetch_add_explicit(state, golden_gamma, memory_order_relaxed);
+    return kvca_mix(before + golden_gamma);
+}
+
+uint64_t kvca_draw(_Atomic uint64_t *state, uint64_t n)
+{
+    /* Below 2^64 mod n there is one number too many for some results: without those, each is equally likely. */
+    uint64_t excess = (0 - n) % n;
+    uint64_t number;
+    do {
+        number = next(state);
+    } while (number < excess);
+    return number % n;
+}
+
+uint64_t kvca_unpredictable_seed(const void *address)
+{
+    uint64_t seed;
+    if (getentropy(&seed, sizeof seed) == 0) {
+        return seed;
+    }
+    /* A sandbox may forbid it. Processes that start together still differ, by their number. */
+    struct timespec now = {0};
+    timespec_get(&now, TIME_UTC);
+    return kvca_mix((uint64_t)now.tv_sec ^ kvca_mix((uint64_t)now.tv_nsec)) ^
+           kvca_mix((uint64_t)getpid() ^ kvca_mix((uintptr_t)address));
+}
+
+uint64_t kvca_hash_rank(uint64_t worker_id, uint32_t dp_rank)
+{
+    return kvca_mix(kvca_mix(worker_id) + dp_rank);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tie-break generator, and the mixing function that it shares with the set of warned ranks. */
+#ifndef KVCA_RANDOM_H
+#define KVCA_RANDOM_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* A bijection in which every input bit moves every output bit: the finaliser of SplitMix64, see random.c. */
+uint64_t kvca_mix(uint64_t value);
+
+/*
+ * Draws uniformly from 0 .. n - 1, for n >= 1. Threads may share `state`: each draw takes numbers of its own, by one
+ * atomic addition each.
+ */
+uint64_t kvca_draw(_Atomic uint64_t *state, uint64_t n);
+
+/* A seed that differs between processes. `address` is of something that the seed is for. */
+uint64_t kvca_unpredictable_seed(const void *address);
+
+/* A hash of a rank's identity. */
+uint64_t kvca_hash_rank(uint64_t worker_id, uint32_t dp_rank);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A second witness for the rule: slow, plain, and written from docs/rule.md without a look at src/select.c. */
+#ifndef KVCA_REFERENCE_H
+#define KVCA_REFERENCE_H
+
+#include "test.h"
+
+struct reference {
+    bool tied[MOST_RANKS];
+    size_t ties; /* 0 when there is no candidate */
+    size_t fits;
+    size_t unknown_capacity;
+    kvca_outcome outcome;
+};
+
+/* Applies the rule to the rows that are candidates; NULL for all. */
+struct reference reference_select(const kvca_params *params, const struct rank_set *set, const bool *candidates);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the suites share: cmocka with its includes, and rank sets that can be printed. */
+#ifndef KVCA_TEST_H
+#define KVCA_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <kvca/kvca.h>
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The largest rank set of the suites. */
+#define MOST_RANKS 128
+
+/* A rank set that owns its columns. */
+struct rank_set {
+    size_t count;
+    uint64_t worker_id[MOST_RANKS];
+    uint32_t dp_rank[MOST_RANKS];
+    uint64_t decode_cost_blocks[MOST_RANKS];
+    uint64_t active_requests[MOST_RANKS];
+    uint64_t total_kv_blocks[MOST_RANKS];
+    double preferred_taint_multiplier[MOST_RANKS];
+    uint64_t request_blocks;
+};
+
+kvca_ranks ranks_of(const struct rank_set *set);
+
+/* Shows what a failed case was about. */
+void print_rank_set(const kvca_params *params, const struct rank_set *set);
+
+/* A policy with a fixed seed; fails the test when there is none. */
+kvca_policy *make_policy(kvca_params params);
+
+/* The same numbers in every run: SplitMix64, written a second time on purpose. */
+uint64_t next_random(uint64_t *state);
+uint64_t random_below(uint64_t *state, uint64_t n);
+
+#endif

@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ledger: one case after the other. test_pool_model.c has all of them mixed, test_pool_death.c the deaths. */
+#include "test.h"
+
+#include <float.h>
+
+#include <kvca/pool.h>
+
+#define NO_SLOT 99
+
+/* A pool of 4 slots and 2 owners, of which one is claimed. */
+struct fixture {
+    kvca_pool *pool;
+    kvca_owner owner;
+};
+
+static int make_pool(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    const kvca_params params = KVCA_PARAMS_DEFAULT;
+    *state = fixture;
+    return kvca_pool_new(4, 2, &params, &fixture->pool) == KVCA_OK &&
+                   kvca_pool_set_seed(fixture->pool, 1) == KVCA_OK &&
+                   kvca_pool_owner_claim(fixture->pool, 100, &fixture->owner) == KVCA_OK
+               ? 0
+               : -1;
+}
+
+static int free_pool(void **state)
+{
+    struct fixture *fixture = *state;
+    kvca_pool_free(fixture->pool);
+    free(fixture);
+    return 0;
+}
+
+static uint32_t put(kvca_pool *pool, uint64_t worker_id, uint64_t capacity)
+{
+    kvca_put answer;
+    kvca_rank rank = {.worker_id = worker_id, .total_kv_blocks = capacity};
+    assert_int_equal(kvca_pool_put(pool, &rank, &answer), KVCA_OK);
+    return answer.slot;
+}
+
+/* Places a request and returns its booking. */
+static kvca_booking place(struct fixture *fixture, uint64_t blocks)
+{
+    kvca_booking booking;
+    kvca_request request = {.blocks = blocks};
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_OK);
+    return booking;
+}
+
+/* Checks D and N of the one rank of a worker; NO_SLOT stands for a rank that is not in the pool. */
+static void check_rank(kvca_pool *pool, uint64_t worker_id, uint64_t blocks, uint64_t requests)
+{
+    uint64_t buffer[4 * 5 + 8];
+    kvca_snapshot snapshot;
+    assert_int_equal(kvca_pool_snapshot(pool, buffer, sizeof buffer, &snapshot), KVCA_OK);
+    size_t row = 0;
+    while (row < snapshot.count && snapshot.ranks.worker_id[row] != worker_id) {
+        row++;
+    }
+    assert_true(row < snapshot.count);
+    assert_int_equal(snapshot.ranks.decode_cost_blocks[row], blocks);
+    assert_int_equal(snapshot.ranks.active_requests[row], requests);
+}
+
+static kvca_counters counters(kvca_pool *pool)
+{
+    uint64_t buffer[4 * 5 + 8];
+    kvca_snapshot snapshot;
+    assert_int_equal(kvca_pool_snapshot(pool, buffer, sizeof buffer, &snapshot), KVCA_OK);
+    return snapshot.counters;
+}
+
+static void place_books_and_release_gives_back(void **state)
+{
+    struct fixture *fixture = *state;
+    put(fixture->pool, 7, 1000);
+    kvca_booking first = place(fixture, 300);
+    kvca_booking second = place(fixture, 200);
+    check_rank(fixture->pool, 7, 500, 2);
+    assert_int_equal(kvca_pool_grow(fixture->pool, &first, 50), KVCA_OK);
+    assert_int_equal(first.blocks, 350);
+    check_rank(fixture->pool, 7, 550, 2);
+    assert_int_equal(kvca_pool_release(fixture->pool, &first), KVCA_OK);
+    check_rank(fixture->pool, 7, 200, 1);
+    assert_int_equal(kvca_pool_release(fixture->pool, &second), KVCA_OK);
+    check_rank(fixture->pool, 7, 0, 0);
+}
+
+static void answer_tells_what_happened(void **state)
+{
+    struct fixture *fixture = *state;
+    kvca_request request = {.blocks = 80};
+    kvca_booking booking;
+    kvca_selection selection;
+    kvca_pool *pool = fixture->pool;
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &booking, &selection), KVCA_NONE_ELIGIBLE);
+    uint32_t small = put(pool, 1, 100);
+    uint32_t large = put(pool, 2, 200);
+    const uint64_t only_small[] = {UINT64_C(1) << small};
+    const uint64_t none[] = {0};
+    request.eligible = only_small;
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &booking, &selection), KVCA_OK);
+    assert_int_equal(selection.row, small);
+    assert_int_equal(selection.outcome, KVCA_FIT);
+    assert_int_equal(selection.fits, 1);
+    request.only_if_fits = true;
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &booking, &selection), KVCA_NONE_FITS);
+    check_rank(pool, 1, 80, 1);
+    request.only_if_fits = false;
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &booking, &selection), KVCA_OK);
+    assert_int_equal(selection.outcome, KVCA_FALLBACK);
+    check_rank(pool, 1, 160, 2);
+    request.eligible = none;
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &booking, &selection), KVCA_NONE_ELIGIBLE);
+    request.eligible = NULL;
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &booking, &selection), KVCA_OK);
+    assert_int_equal(selection.row, large);
+    kvca_counters count = counters(pool);
+    assert_int_equal(count.placed, 3);
+    assert_int_equal(count.fallbacks, 1);
+    assert_int_equal(count.none, 3);
+}
+
+static void multipliers_are_by_slot(void **state)
+{
+    struct fixture *fixture = *state;
+    uint32_t first = put(fixture->pool, 1, 1000);
+    uint32_t second = put(fixture->pool, 2, 1000);
+    double multipliers[4] = {0};
+    multipliers[first] = 2.0;
+    multipliers[second] = 1.0;
+    kvca_request request = {.blocks = 10, .preferred_taint_multiplier = multipliers};
+    kvca_booking booking;
+    kvca_selection selection;
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, &selection), KVCA_OK);
+    assert_int_equal(selection.row, second);
+    multipliers[first] = DBL_MAX * 2;
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, &selection),
+                     KVCA_ERR_PREFERRED_TAINT_MULTIPLIER);
+    const uint64_t eligible[] = {UINT64_C(1) << second};
+    request.eligible = eligible;
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, &selection), KVCA_OK);
+}
+
+static void drained_rank_frees_its_slot_when_its_last_request_ends(void **state)
+{
+    struct fixture *fixture = *state;
+    uint32_t slot = put(fixture->pool, 1, 1000);
+    kvca_booking booking = place(fixture, 10);
+    assert_int_equal(kvca_pool_drain(fixture->pool, 1, 0), KVCA_OK);
+    kvca_request request = {.blocks = 1};
+    kvca_booking none;
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &none, NULL), KVCA_NONE_ELIGIBLE);
+    check_rank(fixture->pool, 1, 10, 1);
+    uint32_t found = NO_SLOT;
+    assert_int_equal(kvca_pool_find(fixture->pool, 1, 0, &found), KVCA_OK);
+    assert_int_equal(found, slot);
+    assert_int_equal(kvca_pool_release(fixture->pool, &booking), KVCA_OK);
+    assert_int_equal(kvca_pool_find(fixture->pool, 1, 0, &found), KVCA_ERR_NO_SUCH_RANK);
+    assert_int_equal(kvca_pool_drain(fixture->pool, 1, 0), KVCA_ERR_NO_SUCH_RANK);
+    assert_int_equal(put(fixture->pool, 2, 1000), slot);
+    assert_int_equal(kvca_pool_drain(fixture->pool, 2, 0), KVCA_OK); /* idle: at once */
+    assert_int_equal(kvca_pool_find(fixture->pool, 2, 0, &found), KVCA_ERR_NO_SUCH_RANK);
+}
+
+static void draining_rank_that_is_put_again_keeps_slot_and_bookings(void **state)
+{
+    struct fixture *fixture = *state;
+    uint32_t slot = put(fixture->pool, 1, 1000);
+    kvca_booking booking = place(fixture, 10);
+    assert_int_equal(kvca_pool_drain(fixture->pool, 1, 0), KVCA_OK);
+    kvca_put answer;
+    kvca_rank rank = {.worker_id = 1, .total_kv_blocks = 15};
+    assert_int_equal(kvca_pool_put(fixture->pool, &rank, &answer), KVCA_OK);
+    assert_int_equal(answer.slot, slot);
+    assert_false(answer.added);
+    kvca_request request = {.blocks = 10, .only_if_fits = true};
+    kvca_booking second;
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &second, NULL), KVCA_NONE_FITS);
+    assert_int_equal(kvca_pool_release(fixture->pool, &booking), KVCA_OK);
+    check_rank(fixture->pool, 1, 0, 0);
+}
+
+static void dropped_rank_makes_its_bookings_stale(void **state)
+{
+    struct fixture *fixture = *state;
+    uint32_t slot = put(fixture->pool, 1, 1000);
+    kvca_booking old = place(fixture, 10);
+    kvca_booking copy = old;
+    assert_int_equal(kvca_pool_drop(fixture->pool, 1, 0), KVCA_OK);
+    assert_int_equal(kvca_pool_drop(fixture->pool, 1, 0), KVCA_ERR_NO_SUCH_RANK);
+    assert_int_equal(put(fixture->pool, 2, 1000), slot);
+    kvca_booking other = place(fixture, 20);
+    assert_int_equal(kvca_pool_grow(fixture->pool, &old, 1), KVCA_STALE);
+    assert_memory_equal(&old, &copy, sizeof old);
+    assert_int_equal(kvca_pool_release(fixture->pool, &old), KVCA_STALE);
+    assert_int_equal(kvca_pool_release(fixture->pool, &old), KVCA_ERR_NO_BOOKING);
+    check_rank(fixture->pool, 2, 20, 1);
+    assert_int_equal(counters(fixture->pool).stale, 2);
+    assert_int_equal(kvca_pool_release(fixture->pool, &other), KVCA_OK);
+}
+
+static void repeated_and_foreign_bookings_are_told_apart(void **state)
+{
+    struct fixture *fixture = *state;
+    kvca_pool *other_pool;
+    kvca_owner other_owner;
+    const kvca_params params = KVCA_PARAMS_DEFAULT;
+    assert_int_equal(kvca_pool_new(4, 2, &params, &other_pool), KVCA_OK);
+    assert_int_equal(kvca_pool_owner_claim(other_pool, 1, &other_owner), KVCA_OK);
+    put(fixture->pool, 1, 1000);
+    put(other_pool, 1, 1000);
+    kvca_booking booking = place(fixture, 10);
+    const struct {
+        const char *name;
+        kvca_booking booking;
+        kvca_status status;
+    } rows[] = {
+        {"empty", {0}, KVCA_ERR_NO_BOOKING},
+        {"no owner", {.blocks = 10}, KVCA_ERR_FOREIGN_BOOKING},
+        {"slot past the last", {4, booking.generation, booking.owner, 10}, KVCA_ERR_FOREIGN_BOOKING},
+        {"slot never taken", {3, booking.generation, booking.owner, 10}, KVCA_ERR_FOREIGN_BOOKING},
+        {"generation to come", {booking.slot, booking.generation + 1, booking.owner, 10}, KVCA_ERR_FOREIGN_BOOKING},
+        {"more blocks than booked", {booking.slot, booking.generation, booking.owner, 11}, KVCA_ERR_FOREIGN_BOOKING},
+        {"owner past the last", {booking.slot, booking.generation, booking.owner + 2, 10}, KVCA_ERR_FOREIGN_BOOKING},
+        {"owner not claimed yet",
+         {booking.slot, booking.generation, booking.owner + 1, 10},
+         KVCA_ERR_FOREIGN_BOOKING},
+        {"owner's claim to come",
+         {booking.slot, booking.generation, booking.owner + (UINT64_C(1) << 32), 10},
+         KVCA_ERR_FOREIGN_BOOKING},
+        {"owner of another pool", {booking.slot, booking.generation, other_owner, 10}, KVCA_ERR_FOREIGN_BOOKING},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        print_message("%s\n", rows[i].name);
+        kvca_booking tried = rows[i].booking;
+        assert_int_equal(kvca_pool_grow(fixture->pool, &tried, 1), rows[i].status);
+        assert_int_equal(kvca_pool_release(fixture->pool, &tried), rows[i].status);
+        assert_memory_equal(&tried, &rows[i].booking, sizeof tried);
+        check_rank(fixture->pool, 1, 10, 1);
+    }
+    assert_int_equal(counters(fixture->pool).stale, 0);
+    assert_int_equal(kvca_pool_release(fixture->pool, &booking), KVCA_OK);
+    assert_int_equal(kvca_pool_release(fixture->pool, &booking), KVCA_ERR_NO_BOOKING);
+    check_rank(fixture->pool, 1, 0, 0);
+    kvca_pool_free(other_pool);
+}
+
+static void voided_owner_gives_back_all_it_booked(void **state)
+{
+    struct fixture *fixture = *state;
+    kvca_pool *pool = fixture->pool;
+    kvca_owner dead;
+    assert_int_equal(kvca_pool_owner_claim(pool, 200, &dead), KVCA_OK);
+    put(pool, 1, 1000);
+    put(pool, 2, 1000);
+    kvca_request request = {.blocks = 10};
+    kvca_booking lost;
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(kvca_pool_place(pool, dead, &request, &lost, NULL), KVCA_OK);
+    }
+    kvca_booking kept = place(fixture, 7);
+    assert_int_equal(kvca_pool_drain(pool, kept.slot == 0 ? 2 : 1, 0), KVCA_OK);
+    uint64_t blocks = 0;
+    uint64_t requests = 0;
+    assert_int_equal(kvca_pool_owner_void(pool, dead, &blocks, &requests), KVCA_OK);
+    assert_int_equal(blocks, 40);
+    assert_int_equal(requests, 4);
+    assert_int_equal(counters(pool).voided, 4);
+    uint64_t worker = kept.slot == 0 ? 1 : 2;
+    check_rank(pool, worker, 7, 1);
+    uint32_t slot;
+    assert_int_equal(kvca_pool_find(pool, 3 - worker, 0, &slot), KVCA_ERR_NO_SUCH_RANK); /* it has drained */
+    assert_int_equal(kvca_pool_owner_void(pool, dead, NULL, NULL), KVCA_ERR_OWNER);
+    assert_int_equal(kvca_pool_release(pool, &lost), KVCA_STALE);
+    assert_int_equal(kvca_pool_place(pool, dead, &request, &lost, NULL), KVCA_ERR_OWNER);
+    kvca_owner next;
+    assert_int_equal(kvca_pool_owner_claim(pool, 200, &next), KVCA_OK);
+    assert_int_not_equal(next, dead);
+    assert_int_equal(kvca_pool_release(pool, &kept), KVCA_OK);
+}
+
+static void owners_are_listed(void **state)
+{
+    struct fixture *fixture = *state;
+    kvca_owner second;
+    kvca_owner third;
+    kvca_owner_info info;
+    assert_int_equal(kvca_pool_owner_at(fixture->pool, 1, &info), KVCA_ERR_OWNER);
+    assert_int_equal(kvca_pool_owner_claim(fixture->pool, 200, &second), KVCA_OK);
+    assert_int_equal(kvca_pool_owner_claim(fixture->pool, 300, &third), KVCA_ERR_OWNERS_FULL);
+    assert_int_equal(kvca_pool_owner_at(fixture->pool, 0, &info), KVCA_OK);
+    assert_int_equal(info.owner, fixture->owner);
+    assert_int_equal(info.id, 100);
+    assert_int_equal(kvca_pool_owner_at(fixture->pool, 1, &info), KVCA_OK);
+    assert_int_equal(info.owner, second);
+    assert_int_equal(info.id, 200);
+    assert_int_equal(kvca_pool_owner_at(fixture->pool, 2, &info), KVCA_ERR_OWNER);
+}
+
+static void pool_is_full_and_has_room_again(void **state)
+{
+    struct fixture *fixture = *state;
+    for (uint64_t worker = 0; worker < 4; worker++) {
+        assert_int_equal(put(fixture->pool, worker, 10), worker);
+    }
+    kvca_put answer;
+    kvca_rank fifth = {.worker_id = 4, .total_kv_blocks = 10};
+    kvca_rank known = {.worker_id = 2, .total_kv_blocks = 20};
+    assert_int_equal(kvca_pool_put(fixture->pool, &fifth, &answer), KVCA_ERR_POOL_FULL);
+    assert_int_equal(kvca_pool_put(fixture->pool, &known, &answer), KVCA_OK);
+    assert_false(answer.added);
+    assert_int_equal(kvca_pool_drop(fixture->pool, 1, 0), KVCA_OK);
+    assert_int_equal(kvca_pool_put(fixture->pool, &fifth, &answer), KVCA_OK);
+    assert_int_equal(answer.slot, 1);
+    assert_true(answer.added);
+}
+
+static void put_tells_unknown_capacity(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        kvca_params params;
+        uint64_t capacity;
+        bool unknown;
+    } rows[] = {
+        {{1.0, true, 0.0, 0}, 0, true},
+        {{1.0, true, 0.0, 0}, 10, false},
+        {{1.0, true, 0.0, 10}, 0, false},
+        {{KVCA_NO_CAPACITY_FILTER, true, 0.0, 0}, 0, false},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        kvca_put answer;
+        kvca_rank rank = {.worker_id = 1, .total_kv_blocks = rows[i].capacity};
+        assert_int_equal(kvca_pool_set_params(fixture->pool, &rows[i].params), KVCA_OK);
+        assert_int_equal(kvca_pool_put(fixture->pool, &rank, &answer), KVCA_OK);
+        assert_int_equal(answer.unknown_capacity, rows[i].unknown);
+    }
+}
+
+static void changed_parameters_change_limits(void **state)
+{
+    struct fixture *fixture = *state;
+    put(fixture->pool, 1, 1000);
+    put(fixture->pool, 2, 0);
+    const uint64_t eligible[] = {1};
+    kvca_request request = {.blocks = 600, .eligible = eligible, .only_if_fits = true};
+    kvca_booking booking;
+    kvca_params params = KVCA_PARAMS_DEFAULT;
+    params.capacity_fraction = 0.5;
+    params.capacity_blocks = 700;
+    assert_int_equal(kvca_pool_set_params(fixture->pool, &params), KVCA_OK);
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_NONE_FITS);
+    const uint64_t second[] = {2};
+    request.eligible = second;
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_NONE_FITS);
+    params.capacity_fraction = 0.9;
+    assert_int_equal(kvca_pool_set_params(fixture->pool, &params), KVCA_OK);
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_OK);
+    params.capacity_fraction = 7;
+    assert_int_equal(kvca_pool_set_params(fixture->pool, &params), KVCA_ERR_CAPACITY_FRACTION);
+}
+
+static void blocks_do_not_wrap(void **state)
+{
+    struct fixture *fixture = *state;
+    put(fixture->pool, 1, UINT64_MAX);
+    kvca_booking booking = place(fixture, UINT64_MAX - 5);
+    kvca_request request = {.blocks = 6};
+    kvca_booking second;
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &second, NULL), KVCA_ERR_OVERFLOW);
+    assert_int_equal(kvca_pool_grow(fixture->pool, &booking, 6), KVCA_ERR_OVERFLOW);
+    check_rank(fixture->pool, 1, UINT64_MAX - 5, 1);
+    assert_int_equal(kvca_pool_grow(fixture->pool, &booking, 5), KVCA_OK);
+    assert_int_equal(kvca_pool_release(fixture->pool, &booking), KVCA_OK);
+    check_rank(fixture->pool, 1, 0, 0);
+}
+
+/* Forty requests arrive at once: picked from one view and booked later they pile up; placed, they do not. */
+static void a_burst_does_not_over_book(void **state)
+{
+    struct fixture *fixture = *state;
+    const uint64_t capacity[] = {100, 100, 100, 100};
+    for (uint64_t worker = 0; worker < 4; worker++) {
+        put(fixture->pool, worker, capacity[worker]);
+    }
+    kvca_policy *policy = make_policy((kvca_params){1.0, false, 0.0, 0});
+    uint64_t booked[4] = {0, 1, 1, 1};
+    const uint64_t seen[4] = {0, 1, 1, 1};
+    const uint64_t requests[4] = {0};
+    kvca_ranks ranks = {.count = 4,
+                        .decode_cost_blocks = seen,
+                        .active_requests = requests,
+                        .total_kv_blocks = capacity,
+                        .request_blocks = 10};
+    for (int i = 0; i < 40; i++) {
+        kvca_selection selection;
+        assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
+        booked[selection.row] += 10;
+        assert_int_equal(place(fixture, 10).blocks, 10);
+    }
+    kvca_policy_free(policy);
+    assert_int_equal(booked[0], 400); /* four times what it holds, with three idle ranks beside it */
+    for (uint64_t worker = 0; worker < 4; worker++) {
+        check_rank(fixture->pool, worker, 100, 10);
+    }
+    assert_int_equal(counters(fixture->pool).fallbacks, 0);
+}
+
+static void a_million_releases(void **state)
+{
+    struct fixture *fixture = *state;
+    put(fixture->pool, 1, 1000);
+    put(fixture->pool, 2, 1000);
+    for (int i = 0; i < 1000000; i++) {
+        kvca_booking booking = place(fixture, (uint64_t)i % 900);
+        if (kvca_pool_release(fixture->pool, &booking) != KVCA_OK) {
+            fail_msg("release %d", i);
+        }
+    }
+    check_rank(fixture->pool, 1, 0, 0);
+    check_rank(fixture->pool, 2, 0, 0);
+}
+
+static void ranks_are_found_among_many(void **state)
+{
+    (void)state;
+    const kvca_params params = KVCA_PARAMS_DEFAULT;
+    kvca_pool *pool;
+    uint64_t random = 5;
+    assert_int_equal(kvca_pool_new(100, 1, &params, &pool), KVCA_OK);
+    bool there[300] = {false};
+    size_t count = 0;
+    for (int i = 0; i < 20000; i++) {
+        uint64_t id = random_below(&random, 300);
+        kvca_rank rank = {.worker_id = id / 3 << 40, .dp_rank = (uint32_t)(id % 3)};
+        if (there[id]) {
+            assert_int_equal(kvca_pool_drop(pool, rank.worker_id, rank.dp_rank), KVCA_OK);
+            count--;
+        } else {
+            assert_int_equal(kvca_pool_put(pool, &rank, NULL), count < 100 ? KVCA_OK : KVCA_ERR_POOL_FULL);
+        }
+        there[id] = !there[id] && count < 100;
+        count += there[id];
+        uint64_t other = random_below(&random, 300);
+        uint32_t slot;
+        assert_int_equal(kvca_pool_find(pool, other / 3 << 40, (uint32_t)(other % 3), &slot),
+                         there[other] ? KVCA_OK : KVCA_ERR_NO_SUCH_RANK);
+    }
+    kvca_pool_free(pool);
+}
+
+static void smallest_pools_work(void **state)
+{
+    (void)state;
+    const kvca_params params = KVCA_PARAMS_DEFAULT;
+    kvca_pool *pool;
+    kvca_owner owner;
+    kvca_request request = {.blocks = 1};
+    kvca_booking booking;
+    kvca_rank rank = {.worker_id = 1};
+    assert_int_equal(kvca_pool_new(0, 0, &params, &pool), KVCA_OK);
+    assert_int_equal(kvca_pool_owner_claim(pool, 1, &owner), KVCA_ERR_OWNERS_FULL);
+    assert_int_equal(kvca_pool_put(pool, &rank, NULL), KVCA_ERR_POOL_FULL);
+    kvca_pool_free(pool);
+    assert_int_equal(kvca_pool_new(0, 1, &params, &pool), KVCA_OK);
+    assert_int_equal(kvca_pool_owner_claim(pool, 1, &owner), KVCA_OK);
+    assert_int_equal(kvca_pool_place(pool, owner, &request, &booking, NULL), KVCA_NONE_ELIGIBLE);
+    kvca_pool_free(pool);
+    assert_int_equal(kvca_pool_new(1, 1, &params, &pool), KVCA_OK);
+    assert_int_equal(kvca_pool_owner_claim(pool, 1, &owner), KVCA_OK);
+    assert_int_equal(kvca_pool_put(pool, &rank, NULL), KVCA_OK);
+    assert_int_equal(kvca_pool_place(pool, owner, &request, &booking, NULL), KVCA_OK);
+    assert_int_equal(kvca_pool_release(pool, &booking), KVCA_OK);
+    kvca_pool_free(pool);
+}
+
+static void sizes_are_bounded(void **state)
+{
+    (void)state;
+    const kvca_params params = KVCA_PARAMS_DEFAULT;
+    kvca_pool *pool = NULL;
+    assert_int_equal(kvca_pool_bytes(KVCA_POOL_MAX_RANKS + 1, 1), 0);
+    assert_int_equal(kvca_pool_bytes(1, KVCA_POOL_MAX_OWNERS + 1), 0);
+    assert_int_equal(kvca_pool_bytes(UINT32_MAX, UINT32_MAX), 0);
+    assert_int_equal(kvca_pool_new(UINT32_MAX, 1, &params, &pool), KVCA_ERR_POOL_SIZE);
+    assert_int_equal(kvca_pool_bytes(8, 1) % KVCA_POOL_ALIGNMENT, 0);
+    assert_true(kvca_pool_bytes(1024, 65) - kvca_pool_bytes(1024, 1) <= 64 * (1024 * 16 + 64));
+    assert_true(kvca_pool_bytes(2048, 0) - kvca_pool_bytes(1024, 0) <= 1024 * 72);
+}
+
+static void only_a_pool_is_attached(void **state)
+{
+    (void)state;
+    const kvca_params params = KVCA_PARAMS_DEFAULT;
+    size_t bytes = kvca_pool_bytes(8, 2);
+    unsigned char *memory = aligned_alloc(KVCA_POOL_ALIGNMENT, 2 * bytes);
+    kvca_pool *pool = NULL;
+    kvca_pool *attached = NULL;
+    assert_int_equal(kvca_pool_init(memory, bytes - 1, 8, 2, &params, &pool), KVCA_ERR_POOL_MEMORY);
+    assert_int_equal(kvca_pool_init(memory + 8, bytes, 8, 2, &params, &pool), KVCA_ERR_POOL_MEMORY);
+    assert_null(pool);
+    assert_int_equal(kvca_pool_init(memory, bytes, 8, 2, &params, &pool), KVCA_OK);
+    assert_int_equal(kvca_pool_attach(memory, 2 * bytes, &attached), KVCA_OK);
+    assert_ptr_equal(attached, pool);
+    assert_int_equal(kvca_pool_max_ranks(attached), 8);
+    attached = NULL;
+    assert_int_equal(kvca_pool_attach(memory, bytes - 1, &attached), KVCA_ERR_POOL_MEMORY);
+    assert_int_equal(kvca_pool_attach(memory, 16, &attached), KVCA_ERR_POOL_MEMORY);
+    assert_int_equal(kvca_pool_attach(memory + 8, bytes, &attached), KVCA_ERR_POOL_MEMORY);
+    /* Every bit of what the head says of the layout counts. */
+    const size_t described = 32 + 12 * 8;
+    for (size_t bit = 0; bit < 8 * described; bit++) {
+        memory[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        if (kvca_pool_attach(memory, 2 * bytes, &attached) == KVCA_OK) {
+            fail_msg("bit %zu was changed, and the pool was attached", bit);
+        }
+        memory[bit / 8] ^= (unsigned char)(1 << bit % 8);
+    }
+    uint64_t random = 9;
+    for (size_t i = 0; i < bytes; i++) {
+        memory[i] = (unsigned char)next_random(&random);
+    }
+    assert_int_equal(kvca_pool_attach(memory, bytes, &attached), KVCA_ERR_POOL_LAYOUT);
+    memset(memory, 0, bytes);
+    assert_int_equal(kvca_pool_attach(memory, bytes, &attached), KVCA_ERR_POOL_LAYOUT);
+    assert_null(attached);
+    free(memory);
+}
+
+/* A block may move: nothing in it points into it. */
+static void a_copied_block_is_a_pool(void **state)
+{
+    struct fixture *fixture = *state;
+    put(fixture->pool, 1, 1000);
+    kvca_booking booking = place(fixture, 10);
+    size_t bytes = kvca_pool_bytes(4, 2);
+    void *memory = aligned_alloc(KVCA_POOL_ALIGNMENT, bytes);
+    memcpy(memory, fixture->pool, bytes);
+    memset(fixture->pool, 0xa5, bytes);
+    kvca_pool *moved;
+    assert_int_equal(kvca_pool_attach(memory, bytes, &moved), KVCA_OK);
+    check_rank(moved, 1, 10, 1);
+    assert_int_equal(kvca_pool_release(moved, &booking), KVCA_OK);
+    check_rank(moved, 1, 0, 0);
+    free(memory);
+}
+
+static void snapshot_puts_draining_ranks_last(void **state)
+{
+    struct fixture *fixture = *state;
+    for (uint64_t worker = 0; worker < 3; worker++) {
+        put(fixture->pool, worker, 10 + worker);
+        place(fixture, worker);
+    }
+    assert_int_equal(kvca_pool_drain(fixture->pool, 1, 0), KVCA_OK);
+    size_t bytes = kvca_pool_snapshot_bytes(fixture->pool);
+    uint64_t *buffer = malloc(bytes);
+    kvca_snapshot snapshot;
+    assert_int_equal(kvca_pool_snapshot(fixture->pool, buffer, bytes - 1, &snapshot), KVCA_ERR_POOL_MEMORY);
+    assert_int_equal(kvca_pool_snapshot(fixture->pool, buffer, bytes, &snapshot), KVCA_OK);
+    static const uint64_t workers[] = {0, 2, 1};
+    assert_int_equal(snapshot.ranks.count, 2);
+    assert_int_equal(snapshot.count, 3);
+    for (size_t row = 0; row < 3; row++) {
+        assert_int_equal(snapshot.ranks.worker_id[row], workers[row]);
+        assert_int_equal(snapshot.slot[row], workers[row]);
+        assert_int_equal(snapshot.ranks.dp_rank[row], 0);
+        assert_int_equal(snapshot.ranks.decode_cost_blocks[row], workers[row]);
+        assert_int_equal(snapshot.ranks.active_requests[row], 1);
+        assert_int_equal(snapshot.ranks.total_kv_blocks[row], 10 + workers[row]);
+    }
+    free(buffer);
+}
+
+static void tokens_make_blocks(void **state)
+{
+    (void)state;
+    static const uint64_t rows[][3] = {
+        {0, 16, 0},
+        {1, 16, 1},
+        {16, 16, 1},
+        {17, 16, 2},
+        {UINT64_MAX, 1, UINT64_MAX},
+        {UINT64_MAX, 2, UINT64_C(1) << 63},
+        {UINT64_MAX, UINT64_MAX, 1},
+        {5, 0, UINT64_MAX},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        assert_int_equal(kvca_blocks_for_tokens(rows[i][0], rows[i][1]), rows[i][2]);
+    }
+}
+
+static void null_pointers_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    kvca_pool *pool = fixture->pool;
+    const kvca_params params = KVCA_PARAMS_DEFAULT;
+    const kvca_params faulty = {7, true, 0, 0};
+    kvca_request request = {.blocks = 1};
+    kvca_booking booking = {0};
+    kvca_snapshot snapshot;
+    kvca_pool *made;
+    uint64_t buffer[64];
+    uint32_t slot;
+    assert_int_equal(kvca_pool_init(NULL, 1, 1, 1, &params, &made), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_init(buffer, 1, 1, 1, NULL, &made), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_init(buffer, 1, 1, 1, &params, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_init(buffer, 1, UINT32_MAX, 1, &params, &made), KVCA_ERR_POOL_SIZE);
+    assert_int_equal(kvca_pool_new(1, 1, NULL, &made), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_new(1, 1, &faulty, &made), KVCA_ERR_CAPACITY_FRACTION);
+    assert_int_equal(kvca_pool_new(1, 1, &params, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_attach(NULL, 1, &made), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_attach(buffer, 1, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_max_ranks(NULL), 0);
+    assert_int_equal(kvca_pool_set_params(NULL, &params), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_set_params(pool, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_set_seed(NULL, 1), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_put(pool, NULL, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_put(NULL, &(kvca_rank){.worker_id = 1}, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_drain(NULL, 1, 0), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_drop(NULL, 1, 0), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_find(NULL, 1, 0, &slot), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_find(pool, 1, 0, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_owner_claim(NULL, 1, &fixture->owner), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_owner_claim(pool, 1, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_owner_void(NULL, 1, NULL, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_owner_void(pool, 0, NULL, NULL), KVCA_ERR_OWNER);
+    assert_int_equal(kvca_pool_owner_at(NULL, 0, &(kvca_owner_info){0}), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_owner_at(pool, 0, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_place(NULL, fixture->owner, &request, &booking, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, NULL, &booking, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, NULL, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_grow(NULL, &booking, 1), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_grow(pool, NULL, 1), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_release(NULL, &booking), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_release(pool, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_repair(NULL, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_snapshot_bytes(NULL), 0);
+    assert_int_equal(kvca_pool_snapshot(NULL, buffer, sizeof buffer, &snapshot), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_snapshot(pool, NULL, sizeof buffer, &snapshot), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_snapshot(pool, buffer, sizeof buffer, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_snapshot(pool, (char *)buffer + 1, sizeof buffer - 8, &snapshot),
+                     KVCA_ERR_POOL_MEMORY);
+    kvca_pool_free(NULL);
+}
+
+#define POOL_TEST(test) cmocka_unit_test_setup_teardown(test, make_pool, free_pool)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        POOL_TEST(place_books_and_release_gives_back),
+        POOL_TEST(answer_tells_what_happened),
+        POOL_TEST(multipliers_are_by_slot),
+        POOL_TEST(drained_rank_frees_its_slot_when_its_last_request_ends),
+        POOL_TEST(draining_rank_that_is_put_again_keeps_slot_and_bookings),
+        POOL_TEST(dropped_rank_makes_its_bookings_stale),
+        POOL_TEST(repeated_and_foreign_bookings_are_told_apart),
+        POOL_TEST(voided_owner_gives_back_all_it_booked),
+        POOL_TEST(owners_are_listed),
+        POOL_TEST(pool_is_full_and_has_room_again),
+        POOL_TEST(put_tells_unknown_capacity),
+        POOL_TEST(changed_parameters_change_limits),
+        POOL_TEST(blocks_do_not_wrap),
+        POOL_TEST(a_burst_does_not_over_book),
+        POOL_TEST(a_million_releases),
+        cmocka_unit_test(ranks_are_found_among_many),
+        cmocka_unit_test(smallest_pools_work),
+        cmocka_unit_test(sizes_are_bounded),
+        cmocka_unit_test(only_a_pool_is_attached),
+        POOL_TEST(a_copied_block_is_a_pool),
+        POOL_TEST(snapshot_puts_draining_ranks_last),
+        cmocka_unit_test(tokens_make_blocks),
+        POOL_TEST(null_pointers_are_refused),
+    };
+    return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
+}
