@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files that commands read. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "../file.h"
+#include "tool.h"
+
+static bool is_standard_input(const char *argument)
+{
+    return strcmp(argument, "-") == 0;
+}
+
+const char *tool_input_name(const char *argument)
+{
+    return is_standard_input(argument) ? "<stdin>" : argument;
+}
+
+kvca_status tool_read_input(const char *argument, size_t max_bytes, char **text, size_t *size, kvca_error *error)
+{
+    if (is_standard_input(argument)) {
+        return kvca_stream_read(stdin, tool_input_name(argument), max_bytes, text, size, error);
+    }
+    return kvca_file_read(argument, max_bytes, text, size, error);
+}
+
+kvca_status tool_read_policy(const char *argument, kvca_role role, struct kvca_policy_file *file, kvca_error *error)
+{
+    char *text;
+    size_t size;
+    kvca_status status = tool_read_input(argument, KVCA_CONFIG_MAX_BYTES, &text, &size, error);
+    if (status != KVCA_OK) {
+        return status;
+    }
+    status = kvca_policy_file_read(text, size, tool_input_name(argument), role, file, error);
+    free(text);
+    return status;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kvca: the operator's command. One file holds one command; this one finds it. */
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tool.h"
+
+static const char HELP[] =
+    "Usage: kvca COMMAND [OPTION]... ARGUMENT...\n"
+    "\n"
+    "Picks the decode rank for an LLM request so that the request lands where its KV cache fits.\n"
+    "\n"
+    "Commands:\n"
+    "  check FILE...           say what policy files mean, or what is wrong with them and where\n"
+    "  select -c POLICY RANKS  explain one decision: each rank, whether it fits, and the pick\n"
+    "\n"
+    "Options:\n"
+    "  -h, --help  show this help; after a command, show the command's\n"
+    "  --version   show the version\n"
+    "\n"
+    "A file named - is standard input.\n"
+    "\n"
+    "Exit status: 0 done, 1 the input is faulty, 2 wrong use.\n";
+
+static const struct {
+    const char *name;
+    const char *full_name;
+    int (*run)(int argc, char **argv);
+} COMMANDS[] = {
+    {"check", "kvca check", tool_check},
+    {"select", "kvca select", tool_select},
+};
+
+int tool_wrong_use(const char *command, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s: ", command);
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\nTry '%s --help'.\n", command);
+    va_end(arguments);
+    return TOOL_WRONG_USE;
+}
+
+bool tool_read_uint64(const char *command, const char *option, const char *argument, uint64_t *value)
+{
+    bool digits = argument[0] != '\0' && strspn(argument, "0123456789") == strlen(argument);
+    errno = 0;
+    unsigned long long number = strtoull(argument, NULL, 10);
+    if (!digits || errno == ERANGE || number > UINT64_MAX) {
+        tool_wrong_use(command, "%s takes an integer from 0 to %llu; found \"%s\"", option,
+                       (unsigned long long)UINT64_MAX, argument);
+        return false;
+    }
+    *value = number;
+    return true;
+}
+
+bool tool_read_role(const char *command, const char *argument, kvca_role *role)
+{
+    if (kvca_role_parse(argument, role) != KVCA_OK) {
+        tool_wrong_use(command, "--role takes decode, prefill, aggregated or encode; found \"%s\"", argument);
+        return false;
+    }
+    return true;
+}
+
+void *tool_resize(void *memory, size_t size)
+{
+    void *resized = realloc(memory, size);
+    if (!resized) {
+        fputs("kvca: out of memory\n", stderr);
+        exit(TOOL_FAULTY_INPUT);
+    }
+    return resized;
+}
+
+struct number tool_number(double value)
+{
+    struct number number;
+    if (fabs(value) < 1e15 && value == floor(value)) { /* as people write whole numbers, without an exponent */
+        snprintf(number.text, sizeof number.text, "%.0f", value);
+        return number;
+    }
+    int precision = 1;
+    do {
+        snprintf(number.text, sizeof number.text, "%.*g", precision, value);
+    } while (strtod(number.text, NULL) != value && precision++ < 17);
+    return number;
+}
+
+static int run(int argc, char **argv)
+{
+    if (argc < 2) {
+        fputs(HELP, stderr);
+        return TOOL_WRONG_USE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        fputs(HELP, stdout);
+        return TOOL_DONE;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("kvca %s\n", kvca_version());
+        return TOOL_DONE;
+    }
+    for (size_t i = 0; i < sizeof COMMANDS / sizeof COMMANDS[0]; i++) {
+        if (strcmp(argv[1], COMMANDS[i].name) == 0) {
+            char full_name[32];
+            snprintf(full_name, sizeof full_name, "%s", COMMANDS[i].full_name);
+            argv[1] = full_name; /* what getopt() calls us in its messages */
+            return COMMANDS[i].run(argc - 1, argv + 1);
+        }
+    }
+    return tool_wrong_use("kvca", "\"%s\" is not a command; there are check and select", argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other: it is told below */
+    int status = run(argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "kvca: cannot write the output: %s\n", strerror(errno));
+        return TOOL_FAULTY_INPUT;
+    }
+    return status;
+}

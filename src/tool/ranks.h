@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks files: a snapshot of candidate ranks in YAML or JSON. */
+#ifndef KVCA_TOOL_RANKS_H
+#define KVCA_TOOL_RANKS_H
+
+#include <kvca/config.h>
+
+#define RANKS_MAX_BYTES ((size_t)16 << 20)
+
+/* A snapshot and the memory that its columns lie in. */
+struct ranks_file {
+    kvca_ranks ranks;
+    uint64_t *worker_id;
+    uint32_t *dp_rank;
+    uint64_t *decode_cost_blocks;
+    uint64_t *active_requests;
+    uint64_t *total_kv_blocks;
+    double *preferred_taint_multiplier;
+};
+
+/* Reads the ranks file that an argument names. Free `file` after KVCA_OK. */
+kvca_status ranks_file_load(const char *argument, struct ranks_file *file, kvca_error *error);
+
+void ranks_file_free(struct ranks_file *file);
+
+#endif
