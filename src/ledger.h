@@ -34,6 +34,7 @@ enum kvca_part {
     KVCA_PART_STATES,         /* uint64_t for each slot: generation and enum kvca_slot_state */
     KVCA_PART_DP_RANKS,       /* uint32_t for each slot */
     KVCA_PART_PLACEABLE,      /* a bit for each slot: takes requests */
+    KVCA_PART_SCRATCH,        /* a bit for each slot, for one call */
     KVCA_PART_INDEX,          /* uint32_t for each bucket: slot + 1 of a rank by its hash, 0 for none */
     KVCA_PART_OWNERS,         /* struct kvca_owner_entry for each owner */
     KVCA_PART_OWNER_BLOCKS,   /* uint64_t for each owner and slot */
@@ -46,7 +47,8 @@ enum kvca_slot_state { KVCA_SLOT_FREE, KVCA_SLOT_ACTIVE, KVCA_SLOT_DRAINING };
 enum kvca_dirt {
     KVCA_CLEAN,
     KVCA_DIRTY,         /* what follows from the truth may not follow yet */
-    KVCA_DIRTY_JOURNAL, /* and what the journal says may not have been done yet */
+    KVCA_DIRTY_BOOKING, /* and the journal has a booking that may not have been done yet */
+    KVCA_DIRTY_PUT,     /* and the journal has the update of a rank that may not have been done yet */
 };
 
 /* A kvca_params of fixed layout. */
@@ -64,7 +66,10 @@ struct kvca_owner_entry {
     uint64_t id;
 };
 
-/* What an owner will have booked on a slot. */
+/*
+ * What an owner, by its index, will have booked on a slot; or in `blocks` the capacity that the rank there, which then
+ * takes requests, will have.
+ */
 struct kvca_journal {
     uint64_t owner;
     uint64_t slot;
@@ -86,12 +91,13 @@ struct kvca_pool {
     uint64_t bank; /* which of the two parameter sets is in force */
     struct kvca_stored_params params[2];
     _Atomic uint64_t generator;
-    uint64_t slots;       /* no slot from here on was ever taken */
+    uint64_t slots;       /* no slot from here on has a rank */
+    uint64_t free_hint;   /* no slot before this one is free */
     uint64_t first_claim; /* the generation that all owners began with */
     kvca_counters counters;
 };
 
-_Static_assert(sizeof(struct kvca_pool) == 304, "the head is laid out alike everywhere; else raise KVCA_POOL_LAYOUT");
+_Static_assert(sizeof(struct kvca_pool) == 320, "the head is laid out alike everywhere; else raise KVCA_POOL_LAYOUT");
 
 static inline void *kvca_part(kvca_pool *pool, enum kvca_part part)
 {
@@ -131,17 +137,20 @@ void kvca_fault_point(void);
 #define kvca_fault_point() ((void)0)
 #endif
 
-/* Stores in the order in which they are written here: a death between two of them is one between two of these. */
+/*
+ * Stores, whole and in the order in which they are written here: a death between two of them is one between two of
+ * these. That is why even a single process stores with release order.
+ */
 static inline void kvca_store(uint64_t *word, uint64_t value)
 {
     kvca_fault_point();
-    *(volatile uint64_t *)word = value;
+    atomic_store_explicit((volatile _Atomic uint64_t *)word, value, memory_order_release);
 }
 
 static inline void kvca_store_half(uint32_t *word, uint32_t value)
 {
     kvca_fault_point();
-    *(volatile uint32_t *)word = value;
+    atomic_store_explicit((volatile _Atomic uint32_t *)word, value, memory_order_release);
 }
 
 /* The state of a slot: its generation rises whenever it becomes free. */
@@ -166,11 +175,11 @@ kvca_params kvca_pool_params(kvca_pool *pool);
 /* Puts a pool right that a death left dirty: every call begins with it. */
 void kvca_pool_heal(kvca_pool *pool);
 
-/* Marks a slot as free and clears what belongs to it. The pool is dirty before and after. */
-void kvca_pool_free_slot(kvca_pool *pool, uint32_t slot);
-
 /* Frees a slot whose rank drains and has no request left. The pool is dirty before and after. */
 void kvca_pool_free_if_drained(kvca_pool *pool, uint32_t slot);
+
+/* Works out the limit of a slot from its capacity and the parameters. */
+void kvca_pool_set_limit(kvca_pool *pool, uint32_t slot);
 
 /* Adds a rank to the index, which has room. */
 void kvca_pool_index_add(kvca_pool *pool, uint32_t slot);

@@ -22,7 +22,7 @@ static void book(kvca_pool *pool, const struct kvca_journal *entry)
     kvca_store(&pool->journal.slot, entry->slot);
     kvca_store(&pool->journal.blocks, entry->blocks);
     kvca_store(&pool->journal.requests, entry->requests);
-    kvca_store(&pool->dirty, KVCA_DIRTY_JOURNAL);
+    kvca_store(&pool->dirty, KVCA_DIRTY_BOOKING);
     kvca_store(blocks, entry->blocks);
     kvca_store(requests, entry->requests);
     kvca_store(all_blocks, new_blocks);
@@ -56,6 +56,24 @@ static kvca_status check_multipliers(const struct kvca_view *view)
     return KVCA_OK;
 }
 
+static bool overflows(kvca_pool *pool, uint64_t slot, uint64_t blocks)
+{
+    return kvca_words(pool, KVCA_PART_BLOCKS)[slot] > UINT64_MAX - blocks;
+}
+
+/* The slots that take requests, but for those whose D this one would raise past UINT64_MAX. */
+static const uint64_t *without_overflowing(kvca_pool *pool, uint64_t blocks)
+{
+    uint64_t *slots = kvca_words(pool, KVCA_PART_SCRATCH);
+    const uint64_t *placeable = kvca_words(pool, KVCA_PART_PLACEABLE);
+    for (uint64_t slot = 0; slot < pool->slots; slot++) {
+        uint64_t bit = UINT64_C(1) << (slot % 64);
+        bool keep = (placeable[slot / 64] & bit) != 0 && !overflows(pool, slot, blocks);
+        slots[slot / 64] = keep ? slots[slot / 64] | bit : slots[slot / 64] & ~bit;
+    }
+    return slots;
+}
+
 /* Applies the rule to the slots that may be picked, and draws. */
 static kvca_status choose(kvca_pool *pool, const kvca_request *request, kvca_selection *selection)
 {
@@ -82,17 +100,19 @@ static kvca_status choose(kvca_pool *pool, const kvca_request *request, kvca_sel
     if (choice.selection.ties == 0) {
         return KVCA_NONE_ELIGIBLE;
     }
+    if (overflows(pool, choice.selection.row, request->blocks)) {
+        view.candidates[0] = without_overflowing(pool, request->blocks);
+        choice = kvca_view_choose(&view);
+    }
+    if (choice.selection.ties == 0) {
+        return KVCA_ERR_OVERFLOW;
+    }
     if (choice.selection.outcome == KVCA_FALLBACK && request->only_if_fits) {
         return KVCA_NONE_FITS;
     }
     choice.selection.row = kvca_view_draw(&view, &choice, &pool->generator);
     *selection = choice.selection;
     return KVCA_OK;
-}
-
-static bool overflows(kvca_pool *pool, uint64_t slot, uint64_t blocks)
-{
-    return kvca_words(pool, KVCA_PART_BLOCKS)[slot] > UINT64_MAX - blocks;
 }
 
 kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_request *request, kvca_booking *booking,
@@ -113,9 +133,6 @@ kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_reques
     }
     if (status != KVCA_OK) {
         return status;
-    }
-    if (overflows(pool, picked.row, request->blocks)) {
-        return KVCA_ERR_OVERFLOW;
     }
     struct kvca_journal entry = entry_of(pool, index, picked.row);
     entry.blocks += request->blocks;
@@ -143,9 +160,17 @@ static bool is_empty(const kvca_booking *booking)
     return booking->owner == 0 && booking->slot == 0 && booking->generation == 0 && booking->blocks == 0;
 }
 
-/* Whether the booking is in the ledger; its owner's index if so. Otherwise, what it is instead. */
-static kvca_status find_booking(kvca_pool *pool, const kvca_booking *booking, uint64_t *owner)
+/* Whether the booking can be one of those that the entry sums up. The only one is the entry. */
+static bool is_part_of(const kvca_booking *booking, const struct kvca_journal *entry)
 {
+    return entry->requests == 1 ? entry->blocks == booking->blocks
+                                : entry->requests > 1 && entry->blocks >= booking->blocks;
+}
+
+/* Finds what the owner of a booking has on its slot, if the booking is in the ledger; else tells what it is instead. */
+static kvca_status find_booking(kvca_pool *pool, const kvca_booking *booking, struct kvca_journal *entry)
+{
+    uint64_t owner;
     if (is_empty(booking)) {
         return KVCA_ERR_NO_BOOKING;
     }
@@ -154,27 +179,23 @@ static kvca_status find_booking(kvca_pool *pool, const kvca_booking *booking, ui
         return KVCA_ERR_FOREIGN_BOOKING;
     }
     if (booking->generation != kvca_slot_generation(pool, booking->slot) ||
-        !kvca_pool_find_owner(pool, booking->owner, owner)) {
+        !kvca_pool_find_owner(pool, booking->owner, &owner)) {
         return KVCA_STALE;
     }
-    struct kvca_journal entry = entry_of(pool, *owner, booking->slot);
-    return entry.requests > 0 && entry.blocks >= booking->blocks ? KVCA_OK : KVCA_ERR_FOREIGN_BOOKING;
+    *entry = entry_of(pool, owner, booking->slot);
+    return is_part_of(booking, entry) ? KVCA_OK : KVCA_ERR_FOREIGN_BOOKING;
 }
 
-/* What growing and releasing share: finds the booking and what its owner has on its slot. */
+/* What growing and releasing begin with. */
 static kvca_status begin(kvca_pool *pool, const kvca_booking *booking, struct kvca_journal *entry)
 {
     if (!pool || !booking) {
         return KVCA_ERR_NULL;
     }
     kvca_pool_heal(pool);
-    uint64_t owner;
-    kvca_status status = find_booking(pool, booking, &owner);
+    kvca_status status = find_booking(pool, booking, entry);
     if (status == KVCA_STALE) {
         count(&pool->counters.stale);
-    }
-    if (status == KVCA_OK) {
-        *entry = entry_of(pool, owner, booking->slot);
     }
     return status;
 }

@@ -5,7 +5,6 @@
 
 #include "ledger.h"
 #include "random.h"
-#include "select.h"
 
 static uint64_t align(uint64_t bytes)
 {
@@ -29,6 +28,7 @@ static uint64_t part_bytes(enum kvca_part part, uint64_t max_ranks, uint64_t max
     case KVCA_PART_DP_RANKS:
         return max_ranks * sizeof(uint32_t);
     case KVCA_PART_PLACEABLE:
+    case KVCA_PART_SCRATCH:
         return (max_ranks + 63) / 64 * sizeof(uint64_t);
     case KVCA_PART_INDEX:
         return buckets * sizeof(uint32_t);
@@ -94,19 +94,25 @@ static kvca_status prepare(uint32_t max_ranks, uint32_t max_owners, const kvca_p
     return lay_out(max_ranks, max_owners, head) ? KVCA_OK : KVCA_ERR_POOL_SIZE;
 }
 
-/* Makes an empty pool in memory that is large enough and aligned. */
+/*
+ * Makes an empty pool in memory that is large enough and aligned. What makes it one, the magic, goes first and comes
+ * last: a death in between leaves no pool.
+ */
 static kvca_pool *make(void *memory, const struct kvca_pool *head, const kvca_params *params)
 {
-    uint64_t seed = kvca_unpredictable_seed(memory);
-    memset(memory, 0, (size_t)head->bytes);
     kvca_pool *pool = memory;
-    memcpy(pool, head, sizeof *head);
+    uint64_t seed = kvca_unpredictable_seed(memory);
+    kvca_store(&pool->magic, 0);
+    memset((char *)memory + sizeof pool->magic, 0, (size_t)head->bytes - sizeof pool->magic);
+    memcpy((char *)memory + sizeof pool->magic, (const char *)head + sizeof head->magic,
+           sizeof *head - sizeof head->magic);
     pool->params[0] = stored(params);
     pool->first_claim = (uint32_t)kvca_mix(seed); /* so that bookings of another pool are told */
     atomic_init(&pool->generator, seed);
     for (uint64_t owner = 0; owner < pool->max_owners; owner++) {
         kvca_owner_entry(pool, owner)->state = pool->first_claim << 32;
     }
+    kvca_store(&pool->magic, head->magic);
     return pool;
 }
 
@@ -140,7 +146,8 @@ kvca_status kvca_pool_attach(void *memory, size_t bytes, kvca_pool **pool)
     kvca_pool *found = memory;
     bool same = found->magic == KVCA_POOL_MAGIC && found->layout == KVCA_POOL_LAYOUT &&
                 lay_out(found->max_ranks, found->max_owners, &head) && found->buckets == head.buckets &&
-                found->bytes == head.bytes && memcmp(found->offsets, head.offsets, sizeof head.offsets) == 0;
+                found->bytes == head.bytes && memcmp(found->offsets, head.offsets, sizeof head.offsets) == 0 &&
+                found->slots <= head.max_ranks;
     if (!same) {
         return KVCA_ERR_POOL_LAYOUT;
     }
@@ -202,12 +209,10 @@ kvca_status kvca_pool_set_params(kvca_pool *pool, const kvca_params *params)
     kvca_pool_heal(pool);
     uint64_t other = (pool->bank & 1) ^ 1;
     pool->params[other] = stored(params);
-    atomic_signal_fence(memory_order_seq_cst); /* whole before it comes into force */
     kvca_store(&pool->dirty, KVCA_DIRTY);
     kvca_store(&pool->bank, other);
-    for (uint64_t slot = 0; slot < pool->slots; slot++) {
-        kvca_store(&kvca_words(pool, KVCA_PART_LIMITS)[slot],
-                   kvca_limit(params, kvca_words(pool, KVCA_PART_CAPACITIES)[slot]));
+    for (uint32_t slot = 0; slot < pool->slots; slot++) {
+        kvca_pool_set_limit(pool, slot);
     }
     kvca_store(&pool->dirty, KVCA_CLEAN);
     return KVCA_OK;

@@ -39,6 +39,12 @@ bool kvca_pool_knew_owner(kvca_pool *pool, kvca_owner owner)
     return claim != 0 && claim <= claims;
 }
 
+/* An entry whose generations are used up is not claimed again, so that no handle is given out twice. */
+static bool may_be_claimed(kvca_pool *pool, uint64_t index)
+{
+    return !kvca_owner_is_claimed(pool, index) && generation_of(pool, index) + 1 != (uint32_t)pool->first_claim;
+}
+
 kvca_status kvca_pool_owner_claim(kvca_pool *pool, uint64_t id, kvca_owner *owner)
 {
     if (!pool || !owner) {
@@ -46,7 +52,7 @@ kvca_status kvca_pool_owner_claim(kvca_pool *pool, uint64_t id, kvca_owner *owne
     }
     kvca_pool_heal(pool);
     uint64_t index = 0;
-    while (index < pool->max_owners && kvca_owner_is_claimed(pool, index)) {
+    while (index < pool->max_owners && !may_be_claimed(pool, index)) {
         index++;
     }
     if (index == pool->max_owners) {
@@ -88,7 +94,8 @@ kvca_status kvca_pool_owner_void(kvca_pool *pool, kvca_owner owner, uint64_t *bl
     kvca_store(&pool->dirty, KVCA_DIRTY);
     kvca_store(&kvca_owner_entry(pool, index)->state, (uint64_t)generation_of(pool, index) << 32);
     for (uint32_t slot = 0; slot < pool->slots; slot++) {
-        given_blocks += kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, index)[slot];
+        uint64_t booked = kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, index)[slot];
+        given_blocks = booked > UINT64_MAX - given_blocks ? UINT64_MAX : given_blocks + booked;
         given_requests += kvca_owner_row(pool, KVCA_PART_OWNER_REQUESTS, index)[slot];
         give_back(pool, index, slot);
     }

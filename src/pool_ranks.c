@@ -82,6 +82,9 @@ static void set_state(kvca_pool *pool, uint32_t slot, uint32_t generation, enum 
 
 static void clear_bookings(kvca_pool *pool, uint32_t slot)
 {
+    if (kvca_words(pool, KVCA_PART_REQUESTS)[slot] == 0) {
+        return; /* then no owner has anything here */
+    }
     for (uint64_t owner = 0; owner < pool->max_owners; owner++) {
         kvca_store(&kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, owner)[slot], 0);
         kvca_store(&kvca_owner_row(pool, KVCA_PART_OWNER_REQUESTS, owner)[slot], 0);
@@ -90,7 +93,19 @@ static void clear_bookings(kvca_pool *pool, uint32_t slot)
     kvca_store(&kvca_words(pool, KVCA_PART_REQUESTS)[slot], 0);
 }
 
-void kvca_pool_free_slot(kvca_pool *pool, uint32_t slot)
+/* Keeps `slots` and `free_hint` near to what they bound. */
+static void note_free(kvca_pool *pool, uint32_t slot)
+{
+    if (slot < pool->free_hint) {
+        kvca_store(&pool->free_hint, slot);
+    }
+    while (pool->slots > 0 && kvca_slot_state(pool, pool->slots - 1) == KVCA_SLOT_FREE) {
+        kvca_store(&pool->slots, pool->slots - 1);
+    }
+}
+
+/* Marks a slot as free and clears what belongs to it. The pool is dirty before and after. */
+static void free_slot(kvca_pool *pool, uint32_t slot)
 {
     uint32_t bucket =
         find_bucket(pool, kvca_words(pool, KVCA_PART_WORKERS)[slot], kvca_half_words(pool, KVCA_PART_DP_RANKS)[slot]);
@@ -98,30 +113,37 @@ void kvca_pool_free_slot(kvca_pool *pool, uint32_t slot)
     index_remove(pool, bucket);
     kvca_pool_set_placeable(pool, slot, false);
     clear_bookings(pool, slot);
+    note_free(pool, slot);
 }
 
 void kvca_pool_free_if_drained(kvca_pool *pool, uint32_t slot)
 {
     if (kvca_slot_state(pool, slot) == KVCA_SLOT_DRAINING && kvca_words(pool, KVCA_PART_REQUESTS)[slot] == 0) {
-        kvca_pool_free_slot(pool, slot);
+        free_slot(pool, slot);
     }
 }
 
-/* The first free slot; max_ranks when there is none. */
+/* A slot whose generations are used up is not taken again, so that an old booking never matches a new rank. */
+static bool may_be_taken(kvca_pool *pool, uint32_t slot)
+{
+    return kvca_slot_state(pool, slot) == KVCA_SLOT_FREE && kvca_slot_generation(pool, slot) < UINT32_MAX;
+}
+
+/* The first slot that may be taken; max_ranks when there is none. */
 static uint32_t first_free(kvca_pool *pool)
 {
-    uint32_t slot = 0;
-    while (slot < pool->slots && kvca_slot_state(pool, slot) != KVCA_SLOT_FREE) {
+    uint32_t slot = (uint32_t)pool->free_hint;
+    while (slot < pool->max_ranks && !may_be_taken(pool, slot)) {
         slot++;
     }
     return slot;
 }
 
-static void set_capacity(kvca_pool *pool, uint32_t slot, uint64_t total_kv_blocks)
+void kvca_pool_set_limit(kvca_pool *pool, uint32_t slot)
 {
     kvca_params params = kvca_pool_params(pool);
-    kvca_store(&kvca_words(pool, KVCA_PART_CAPACITIES)[slot], total_kv_blocks);
-    kvca_store(&kvca_words(pool, KVCA_PART_LIMITS)[slot], kvca_limit(&params, total_kv_blocks));
+    kvca_store(&kvca_words(pool, KVCA_PART_LIMITS)[slot],
+               kvca_limit(&params, kvca_words(pool, KVCA_PART_CAPACITIES)[slot]));
 }
 
 static kvca_status add_rank(kvca_pool *pool, const kvca_rank *rank, uint32_t *slot)
@@ -133,9 +155,11 @@ static kvca_status add_rank(kvca_pool *pool, const kvca_rank *rank, uint32_t *sl
     kvca_store(&pool->dirty, KVCA_DIRTY);
     kvca_store(&kvca_words(pool, KVCA_PART_WORKERS)[*slot], rank->worker_id);
     kvca_store_half(&kvca_half_words(pool, KVCA_PART_DP_RANKS)[*slot], rank->dp_rank);
-    set_capacity(pool, *slot, rank->total_kv_blocks);
+    kvca_store(&kvca_words(pool, KVCA_PART_CAPACITIES)[*slot], rank->total_kv_blocks);
     set_state(pool, *slot, kvca_slot_generation(pool, *slot), KVCA_SLOT_ACTIVE);
-    if (*slot == pool->slots) {
+    kvca_pool_set_limit(pool, *slot);
+    kvca_store(&pool->free_hint, *slot + UINT64_C(1));
+    if (*slot >= pool->slots) {
         kvca_store(&pool->slots, *slot + UINT64_C(1));
     }
     kvca_pool_index_add(pool, *slot);
@@ -146,9 +170,12 @@ static kvca_status add_rank(kvca_pool *pool, const kvca_rank *rank, uint32_t *sl
 
 static void update_rank(kvca_pool *pool, uint32_t slot, const kvca_rank *rank)
 {
-    kvca_store(&pool->dirty, KVCA_DIRTY);
-    set_capacity(pool, slot, rank->total_kv_blocks);
+    kvca_store(&pool->journal.slot, slot);
+    kvca_store(&pool->journal.blocks, rank->total_kv_blocks);
+    kvca_store(&pool->dirty, KVCA_DIRTY_PUT);
+    kvca_store(&kvca_words(pool, KVCA_PART_CAPACITIES)[slot], rank->total_kv_blocks);
     set_state(pool, slot, kvca_slot_generation(pool, slot), KVCA_SLOT_ACTIVE);
+    kvca_pool_set_limit(pool, slot);
     kvca_pool_set_placeable(pool, slot, true);
     kvca_store(&pool->dirty, KVCA_CLEAN);
 }
@@ -158,13 +185,15 @@ kvca_status kvca_pool_put(kvca_pool *pool, const kvca_rank *rank, kvca_put *put)
     if (!pool || !rank) {
         return KVCA_ERR_NULL;
     }
-    kvca_pool_heal(pool);
     uint32_t slot;
     bool known = kvca_pool_find(pool, rank->worker_id, rank->dp_rank, &slot) == KVCA_OK;
     if (known) {
         update_rank(pool, slot, rank);
-    } else if (add_rank(pool, rank, &slot) != KVCA_OK) {
-        return KVCA_ERR_POOL_FULL;
+    } else {
+        kvca_status status = add_rank(pool, rank, &slot);
+        if (status != KVCA_OK) {
+            return status;
+        }
     }
     if (put) {
         kvca_params params = kvca_pool_params(pool);
@@ -214,7 +243,7 @@ kvca_status kvca_pool_drop(kvca_pool *pool, uint64_t worker_id, uint32_t dp_rank
         return status;
     }
     kvca_store(&pool->dirty, KVCA_DIRTY);
-    kvca_pool_free_slot(pool, slot);
+    free_slot(pool, slot);
     kvca_store(&pool->dirty, KVCA_CLEAN);
     return KVCA_OK;
 }

@@ -4,32 +4,20 @@
  * middle of this leaves the pool dirty still, and the next repair begins anew.
  */
 #include "ledger.h"
-#include "select.h"
 
-static void redo_journal(kvca_pool *pool)
+static void redo_booking(kvca_pool *pool)
 {
     const struct kvca_journal *journal = &pool->journal;
     kvca_store(&kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, journal->owner)[journal->slot], journal->blocks);
     kvca_store(&kvca_owner_row(pool, KVCA_PART_OWNER_REQUESTS, journal->owner)[journal->slot], journal->requests);
 }
 
-/* Nothing is booked by an owner that is not claimed, nor on a slot that is free: sums up the rest. */
-static void rebuild_totals(kvca_pool *pool, uint32_t slot)
+static void redo_put(kvca_pool *pool)
 {
-    uint64_t blocks = 0;
-    uint64_t requests = 0;
-    for (uint64_t owner = 0; owner < pool->max_owners; owner++) {
-        uint64_t *owner_blocks = &kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, owner)[slot];
-        uint64_t *owner_requests = &kvca_owner_row(pool, KVCA_PART_OWNER_REQUESTS, owner)[slot];
-        if (!kvca_owner_is_claimed(pool, owner) || kvca_slot_state(pool, slot) == KVCA_SLOT_FREE) {
-            kvca_store(owner_blocks, 0);
-            kvca_store(owner_requests, 0);
-        }
-        blocks += *owner_blocks;
-        requests += *owner_requests;
-    }
-    kvca_store(&kvca_words(pool, KVCA_PART_BLOCKS)[slot], blocks);
-    kvca_store(&kvca_words(pool, KVCA_PART_REQUESTS)[slot], requests);
+    uint64_t slot = pool->journal.slot;
+    kvca_store(&kvca_words(pool, KVCA_PART_CAPACITIES)[slot], pool->journal.blocks);
+    kvca_store(&kvca_words(pool, KVCA_PART_STATES)[slot],
+               kvca_slot_word(kvca_slot_generation(pool, slot), KVCA_SLOT_ACTIVE));
 }
 
 static void empty_index(kvca_pool *pool)
@@ -39,39 +27,57 @@ static void empty_index(kvca_pool *pool)
     }
 }
 
+/* All of a slot but its totals, which are 0 until rebuild_totals() has added them up. */
 static void rebuild_slot(kvca_pool *pool, uint32_t slot)
 {
-    kvca_params params = kvca_pool_params(pool);
     enum kvca_slot_state state = kvca_slot_state(pool, slot);
-    kvca_store(&kvca_words(pool, KVCA_PART_LIMITS)[slot],
-               kvca_limit(&params, kvca_words(pool, KVCA_PART_CAPACITIES)[slot]));
+    kvca_pool_set_limit(pool, slot);
     kvca_pool_set_placeable(pool, slot, state == KVCA_SLOT_ACTIVE);
     if (state != KVCA_SLOT_FREE) {
         kvca_pool_index_add(pool, slot);
         kvca_store(&pool->slots, slot + UINT64_C(1));
     }
-    rebuild_totals(pool, slot);
+    kvca_store(&kvca_words(pool, KVCA_PART_BLOCKS)[slot], 0);
+    kvca_store(&kvca_words(pool, KVCA_PART_REQUESTS)[slot], 0);
 }
 
-/* A rank that drained while its slot could not be freed. */
-static void free_drained(kvca_pool *pool)
+/* Adds up what an owner has booked. An owner that is not claimed has nothing, and on a free slot nobody has. */
+static void rebuild_totals(kvca_pool *pool, uint64_t owner)
 {
-    for (uint32_t slot = 0; slot < pool->slots; slot++) {
-        kvca_pool_free_if_drained(pool, slot);
+    uint64_t *blocks = kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, owner);
+    uint64_t *requests = kvca_owner_row(pool, KVCA_PART_OWNER_REQUESTS, owner);
+    uint64_t *all_blocks = kvca_words(pool, KVCA_PART_BLOCKS);
+    uint64_t *all_requests = kvca_words(pool, KVCA_PART_REQUESTS);
+    bool claimed = kvca_owner_is_claimed(pool, owner);
+    for (uint32_t slot = 0; slot < pool->max_ranks; slot++) {
+        if (!claimed || kvca_slot_state(pool, slot) == KVCA_SLOT_FREE) {
+            kvca_store(&blocks[slot], 0);
+            kvca_store(&requests[slot], 0);
+        }
+        kvca_store(&all_blocks[slot], all_blocks[slot] + blocks[slot]);
+        kvca_store(&all_requests[slot], all_requests[slot] + requests[slot]);
     }
 }
 
 static void rebuild(kvca_pool *pool)
 {
-    if (pool->dirty == KVCA_DIRTY_JOURNAL) {
-        redo_journal(pool);
+    if (pool->dirty == KVCA_DIRTY_BOOKING) {
+        redo_booking(pool);
+    } else if (pool->dirty == KVCA_DIRTY_PUT) {
+        redo_put(pool);
     }
     empty_index(pool);
     kvca_store(&pool->slots, 0);
+    kvca_store(&pool->free_hint, 0);
     for (uint32_t slot = 0; slot < pool->max_ranks; slot++) {
         rebuild_slot(pool, slot);
     }
-    free_drained(pool);
+    for (uint64_t owner = 0; owner < pool->max_owners; owner++) {
+        rebuild_totals(pool, owner);
+    }
+    for (uint32_t slot = 0; slot < pool->slots; slot++) {
+        kvca_pool_free_if_drained(pool, slot); /* its last request ended, and the slot was not freed any more */
+    }
     kvca_store(&pool->dirty, KVCA_CLEAN);
 }
 

@@ -4,7 +4,7 @@
 
 #include <float.h>
 
-#include <kvca/pool.h>
+#include "../src/ledger.h"
 
 #define NO_SLOT 99
 
@@ -225,6 +225,9 @@ static void repeated_and_foreign_bookings_are_told_apart(void **state)
         {"slot past the last", {4, booking.generation, booking.owner, 10}, KVCA_ERR_FOREIGN_BOOKING},
         {"slot never taken", {3, booking.generation, booking.owner, 10}, KVCA_ERR_FOREIGN_BOOKING},
         {"generation to come", {booking.slot, booking.generation + 1, booking.owner, 10}, KVCA_ERR_FOREIGN_BOOKING},
+        {"fewer blocks than the only booking has",
+         {booking.slot, booking.generation, booking.owner, 9},
+         KVCA_ERR_FOREIGN_BOOKING},
         {"more blocks than booked", {booking.slot, booking.generation, booking.owner, 11}, KVCA_ERR_FOREIGN_BOOKING},
         {"owner past the last", {booking.slot, booking.generation, booking.owner + 2, 10}, KVCA_ERR_FOREIGN_BOOKING},
         {"owner not claimed yet",
@@ -232,6 +235,9 @@ static void repeated_and_foreign_bookings_are_told_apart(void **state)
          KVCA_ERR_FOREIGN_BOOKING},
         {"owner's claim to come",
          {booking.slot, booking.generation, booking.owner + (UINT64_C(1) << 32), 10},
+         KVCA_ERR_FOREIGN_BOOKING},
+        {"owner before the first claim",
+         {booking.slot, booking.generation, booking.owner - (UINT64_C(1) << 32), 10},
          KVCA_ERR_FOREIGN_BOOKING},
         {"owner of another pool", {booking.slot, booking.generation, other_owner, 10}, KVCA_ERR_FOREIGN_BOOKING},
     };
@@ -380,6 +386,205 @@ static void blocks_do_not_wrap(void **state)
     check_rank(fixture->pool, 1, 0, 0);
 }
 
+/* A rank that cannot count the request is passed over, as long as another one can. */
+static void ranks_that_would_overflow_are_passed_over(void **state)
+{
+    struct fixture *fixture = *state;
+    put(fixture->pool, 1, 0);
+    put(fixture->pool, 2, 0);
+    const uint64_t first[] = {1};
+    kvca_request request = {.blocks = UINT64_MAX, .eligible = first};
+    kvca_booking huge;
+    kvca_selection selection;
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &huge, NULL), KVCA_OK);
+    request.eligible = NULL;
+    request.blocks = 1;
+    for (int i = 0; i < 3; i++) {
+        kvca_booking booking;
+        assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, &selection), KVCA_OK);
+        assert_int_equal(selection.row, 1);
+        assert_int_equal(selection.ties, 1);
+    }
+    request.eligible = first;
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &huge, NULL), KVCA_ERR_OVERFLOW);
+    check_rank(fixture->pool, 1, UINT64_MAX, 1);
+    check_rank(fixture->pool, 2, 3, 3);
+}
+
+/* After 2^32 ranks a slot is retired, and after 2^32 claims an owner, lest an old booking match a new rank. */
+static void used_up_generations_are_retired(void **state)
+{
+    struct fixture *fixture = *state;
+    kvca_words(fixture->pool, KVCA_PART_STATES)[0] = kvca_slot_word(UINT32_MAX - 1, KVCA_SLOT_FREE);
+    assert_int_equal(put(fixture->pool, 1, 10), 0);
+    kvca_booking booking = place(fixture, 1);
+    assert_int_equal(kvca_pool_drop(fixture->pool, 1, 0), KVCA_OK);
+    assert_int_equal(kvca_pool_release(fixture->pool, &booking), KVCA_STALE);
+    assert_int_equal(put(fixture->pool, 2, 10), 1);
+    kvca_owner owner;
+    uint64_t before_last = (uint32_t)(fixture->pool->first_claim - 2);
+    kvca_owner_entry(fixture->pool, 1)->state = before_last << 32;
+    assert_int_equal(kvca_pool_owner_claim(fixture->pool, 1, &owner), KVCA_OK);
+    assert_int_equal(kvca_pool_owner_void(fixture->pool, owner, NULL, NULL), KVCA_OK);
+    assert_int_equal(kvca_pool_owner_claim(fixture->pool, 1, &owner), KVCA_ERR_OWNERS_FULL);
+}
+
+/* Leaves the pool as a death might: what follows from the truth is wrong, and it is dirty. */
+static void scramble(kvca_pool *pool)
+{
+    for (uint32_t slot = 0; slot < pool->max_ranks; slot++) {
+        kvca_words(pool, KVCA_PART_BLOCKS)[slot] = 7777;
+        kvca_words(pool, KVCA_PART_REQUESTS)[slot] = 77;
+        kvca_words(pool, KVCA_PART_LIMITS)[slot] = 7;
+    }
+    memset(kvca_words(pool, KVCA_PART_PLACEABLE), 0, 8);
+    memset(kvca_half_words(pool, KVCA_PART_INDEX), 0, pool->buckets * 4);
+    pool->slots = 0;
+    pool->free_hint = pool->max_ranks;
+    pool->dirty = KVCA_DIRTY;
+}
+
+static void call_put(struct fixture *fixture)
+{
+    kvca_put answer;
+    kvca_rank rank = {.worker_id = 1, .total_kv_blocks = 1000};
+    assert_int_equal(kvca_pool_put(fixture->pool, &rank, &answer), KVCA_OK);
+    assert_false(answer.added);
+}
+
+static void call_drain(struct fixture *fixture)
+{
+    assert_int_equal(kvca_pool_drain(fixture->pool, 9, 0), KVCA_ERR_NO_SUCH_RANK);
+}
+
+static void call_drop(struct fixture *fixture)
+{
+    assert_int_equal(kvca_pool_drop(fixture->pool, 9, 0), KVCA_ERR_NO_SUCH_RANK);
+}
+
+static void call_find(struct fixture *fixture)
+{
+    uint32_t slot;
+    assert_int_equal(kvca_pool_find(fixture->pool, 1, 0, &slot), KVCA_OK);
+}
+
+static void call_claim(struct fixture *fixture)
+{
+    kvca_owner owner;
+    assert_int_equal(kvca_pool_owner_claim(fixture->pool, 5, &owner), KVCA_OK);
+}
+
+static void call_void(struct fixture *fixture)
+{
+    assert_int_equal(kvca_pool_owner_void(fixture->pool, 0, NULL, NULL), KVCA_ERR_OWNER);
+}
+
+static void call_owner_at(struct fixture *fixture)
+{
+    kvca_owner_info info;
+    assert_int_equal(kvca_pool_owner_at(fixture->pool, 0, &info), KVCA_OK);
+}
+
+static void call_place(struct fixture *fixture)
+{
+    kvca_request request = {.blocks = 991, .only_if_fits = true};
+    kvca_booking booking;
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_NONE_FITS);
+    request.blocks = 990;
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_OK);
+    assert_int_equal(kvca_pool_release(fixture->pool, &booking), KVCA_OK);
+}
+
+static void call_grow(struct fixture *fixture)
+{
+    kvca_booking booking = {0};
+    assert_int_equal(kvca_pool_grow(fixture->pool, &booking, 1), KVCA_ERR_NO_BOOKING);
+}
+
+static void call_release(struct fixture *fixture)
+{
+    kvca_booking booking = {0};
+    assert_int_equal(kvca_pool_release(fixture->pool, &booking), KVCA_ERR_NO_BOOKING);
+}
+
+static void call_set_params(struct fixture *fixture)
+{
+    const kvca_params params = KVCA_PARAMS_DEFAULT;
+    assert_int_equal(kvca_pool_set_params(fixture->pool, &params), KVCA_OK);
+}
+
+static void call_snapshot(struct fixture *fixture)
+{
+    check_rank(fixture->pool, 1, 10, 1);
+}
+
+static void every_call_puts_a_dirty_pool_right_first(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        const char *name;
+        void (*call)(struct fixture *fixture);
+    } calls[] = {
+        {"put", call_put},         {"drain", call_drain},           {"drop", call_drop},
+        {"find", call_find},       {"claim", call_claim},           {"void", call_void},
+        {"owner", call_owner_at},  {"place", call_place},           {"grow", call_grow},
+        {"release", call_release}, {"set_params", call_set_params}, {"snapshot", call_snapshot},
+    };
+    put(fixture->pool, 1, 1000);
+    place(fixture, 10);
+    for (size_t i = 0; i < COUNT(calls); i++) {
+        print_message("%s\n", calls[i].name);
+        scramble(fixture->pool);
+        calls[i].call(fixture);
+        assert_int_equal(fixture->pool->dirty, KVCA_CLEAN);
+        check_rank(fixture->pool, 1, 10, 1);
+    }
+    bool repaired;
+    assert_int_equal(kvca_pool_repair(fixture->pool, &repaired), KVCA_OK);
+    assert_false(repaired);
+    scramble(fixture->pool);
+    assert_int_equal(kvca_pool_repair(fixture->pool, &repaired), KVCA_OK);
+    assert_true(repaired);
+    call_place(fixture);
+}
+
+/* A death in a drop can leave what was booked on a slot that is free, and one in a void what an owner had. */
+static void repair_clears_what_nobody_has(void **state)
+{
+    struct fixture *fixture = *state;
+    put(fixture->pool, 1, 1000);
+    kvca_owner_row(fixture->pool, KVCA_PART_OWNER_BLOCKS, 0)[1] = 5;
+    kvca_owner_row(fixture->pool, KVCA_PART_OWNER_REQUESTS, 0)[1] = 1;
+    kvca_owner_row(fixture->pool, KVCA_PART_OWNER_BLOCKS, 1)[0] = 5;
+    kvca_owner_row(fixture->pool, KVCA_PART_OWNER_REQUESTS, 1)[0] = 1;
+    fixture->pool->dirty = KVCA_DIRTY;
+    assert_int_equal(kvca_pool_repair(fixture->pool, NULL), KVCA_OK);
+    assert_int_equal(put(fixture->pool, 2, 1000), 1);
+    call_claim(fixture);
+    scramble(fixture->pool);
+    check_rank(fixture->pool, 1, 0, 0);
+    check_rank(fixture->pool, 2, 0, 0);
+}
+
+static void same_seed_gives_same_placements(void **state)
+{
+    struct fixture *fixture = *state;
+    for (uint64_t worker = 0; worker < 4; worker++) {
+        put(fixture->pool, worker, 1000);
+    }
+    uint32_t slots[3][16];
+    for (uint64_t run = 0; run < 3; run++) {
+        assert_int_equal(kvca_pool_set_seed(fixture->pool, run / 2), KVCA_OK); /* 0, 0, 1 */
+        for (int i = 0; i < 16; i++) {
+            kvca_booking booking = place(fixture, 1);
+            slots[run][i] = booking.slot;
+            assert_int_equal(kvca_pool_release(fixture->pool, &booking), KVCA_OK);
+        }
+    }
+    assert_memory_equal(slots[0], slots[1], sizeof slots[0]);
+    assert_memory_not_equal(slots[0], slots[2], sizeof slots[0]);
+}
+
 /* Forty requests arrive at once: picked from one view and booked later they pile up; placed, they do not. */
 static void a_burst_does_not_over_book(void **state)
 {
@@ -513,7 +718,7 @@ static void only_a_pool_is_attached(void **state)
     assert_int_equal(kvca_pool_attach(memory, 16, &attached), KVCA_ERR_POOL_MEMORY);
     assert_int_equal(kvca_pool_attach(memory + 8, bytes, &attached), KVCA_ERR_POOL_MEMORY);
     /* Every bit of what the head says of the layout counts. */
-    const size_t described = 32 + 12 * 8;
+    const size_t described = 32 + 13 * 8;
     for (size_t bit = 0; bit < 8 * described; bit++) {
         memory[bit / 8] ^= (unsigned char)(1 << bit % 8);
         if (kvca_pool_attach(memory, 2 * bytes, &attached) == KVCA_OK) {
@@ -667,6 +872,11 @@ int main(void)
         POOL_TEST(put_tells_unknown_capacity),
         POOL_TEST(changed_parameters_change_limits),
         POOL_TEST(blocks_do_not_wrap),
+        POOL_TEST(ranks_that_would_overflow_are_passed_over),
+        POOL_TEST(used_up_generations_are_retired),
+        POOL_TEST(every_call_puts_a_dirty_pool_right_first),
+        POOL_TEST(repair_clears_what_nobody_has),
+        POOL_TEST(same_seed_gives_same_placements),
         POOL_TEST(a_burst_does_not_over_book),
         POOL_TEST(a_million_releases),
         cmocka_unit_test(ranks_are_found_among_many),

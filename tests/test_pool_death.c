@@ -185,6 +185,12 @@ static void do_replace(struct world *world)
     assert_int_equal(kvca_pool_put(world->pool, &rank, NULL), KVCA_OK);
 }
 
+static void do_put_draining(struct world *world)
+{
+    kvca_rank rank = {.worker_id = 3, .total_kv_blocks = 333};
+    assert_int_equal(kvca_pool_put(world->pool, &rank, NULL), KVCA_OK);
+}
+
 static void do_void(struct world *world)
 {
     assert_int_equal(kvca_pool_owner_void(world->pool, world->shared->owners[1], NULL, NULL), KVCA_OK);
@@ -226,10 +232,10 @@ static bool take_over(struct world *world)
 {
     bool repaired;
     int error = pthread_mutex_lock(&world->shared->mutex);
+    assert_int_equal(kvca_pool_repair(world->pool, &repaired), KVCA_OK);
     if (error == EOWNERDEAD) {
         pthread_mutex_consistent(&world->shared->mutex);
     }
-    assert_int_equal(kvca_pool_repair(world->pool, &repaired), KVCA_OK);
     pthread_mutex_unlock(&world->shared->mutex);
     return repaired;
 }
@@ -270,6 +276,7 @@ static const struct {
     {"drain under requests", NULL, do_drain},
     {"drain of an idle rank", NULL, do_drain_idle},
     {"put of a new capacity", NULL, do_put},
+    {"put of a new capacity for a rank that drains", NULL, do_put_draining},
     {"put of a new rank", do_drop, do_replace},
     {"void", NULL, do_void},
     {"new parameters", NULL, do_set_params},
@@ -335,12 +342,8 @@ static void death_during_repair_is_put_right(void **state)
                 assert_true(pairs > 100);
                 return;
             }
+            assert_int_equal(pthread_mutex_lock(&world.shared->mutex), EOWNERDEAD);
             pthread_mutex_consistent(&world.shared->mutex);
-            int error = pthread_mutex_lock(&world.shared->mutex);
-            assert_true(error == 0 || error == EOWNERDEAD);
-            if (error == EOWNERDEAD) {
-                pthread_mutex_consistent(&world.shared->mutex);
-            }
             pthread_mutex_unlock(&world.shared->mutex);
             bool died_again = do_in_child(&world, do_repair, second);
             take_over(&world);
@@ -354,10 +357,41 @@ static void death_during_repair_is_put_right(void **state)
     }
 }
 
+/* A pool that was not made whole is none. */
+static void death_during_init_leaves_no_pool(void **state)
+{
+    (void)state;
+    const kvca_params params = {0.5, true, 0.0, 0};
+    size_t bytes = kvca_pool_bytes(SLOTS, OWNERS);
+    long stores = 0;
+    for (bool died = true; died; stores++) {
+        struct world world = make_world(); /* what a pool is made over: an older one */
+        pid_t child = fork();
+        if (child == 0) {
+            kvca_pool *made;
+            stores_left = stores;
+            kvca_pool_init(world.pool, bytes, SLOTS, OWNERS, &params, &made);
+            _exit(0);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        died = WIFSIGNALED(status);
+        kvca_pool *attached;
+        bool is_pool = kvca_pool_attach(world.pool, bytes, &attached) == KVCA_OK;
+        bool is_old = is_pool && kvca_pool_params(attached).capacity_fraction == 1.0;
+        bool is_new = is_pool && kvca_pool_params(attached).capacity_fraction == 0.5;
+        assert_int_equal(is_old, died && stores == 0);
+        assert_int_equal(is_new, !died);
+        unmake_world(&world);
+    }
+    assert_true(stores > 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(death_leaves_a_pool_that_is_put_right),
+        cmocka_unit_test(death_during_init_leaves_no_pool),
         cmocka_unit_test(death_during_repair_is_put_right),
     };
     return cmocka_run_group_tests_name("pool_death", tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -73,9 +74,14 @@ static struct shared_pool create(int descriptor)
     return shared;
 }
 
-/* In every other process. A pool that an earlier version left behind is refused, not misread. */
+/* In every other process. Memory that is not ready, or that a version with another layout made, is refused. */
 static struct shared_pool attach(int descriptor)
 {
+    struct stat file;
+    if (fstat(descriptor, &file) != 0 || (size_t)file.st_size < shared_bytes()) {
+        fprintf(stderr, "the shared memory is not ready\n");
+        exit(1);
+    }
     char *memory = map(descriptor);
     struct shared_pool shared = {.mutex = (pthread_mutex_t *)(void *)memory};
     kvca_status status = kvca_pool_attach(memory + POOL_OFFSET, shared_bytes() - POOL_OFFSET, &shared.pool);
@@ -88,12 +94,16 @@ static struct shared_pool attach(int descriptor)
 
 static void lock(struct shared_pool *shared)
 {
-    if (pthread_mutex_lock(shared->mutex) == EOWNERDEAD) {
+    int error = pthread_mutex_lock(shared->mutex);
+    if (error == EOWNERDEAD) {
         bool repaired;
         kvca_pool_repair(shared->pool, &repaired);
         pthread_mutex_consistent(shared->mutex);
         printf("took the mutex over from a dead process; its last update %s\n",
                repaired ? "had to be completed" : "was complete");
+    } else if (error != 0) {
+        errno = error;
+        fail("pthread_mutex_lock"); /* without the lock the pool must not be touched */
     }
 }
 
@@ -119,7 +129,11 @@ static void serve_and_die(int descriptor)
     raise(SIGKILL);
 }
 
-/* A dead process tells nobody: whoever lives looks for owners whose process is gone. */
+/*
+ * A dead process tells nobody: whoever lives looks for owners whose process is gone. A process number can be given to
+ * another process meanwhile; a router that runs for long compares start times as well. (One that has died but was not
+ * waited for still counts as there.)
+ */
 static void void_dead_owners(struct shared_pool *shared)
 {
     for (uint32_t i = 0; i < MAX_OWNERS; i++) {
@@ -188,6 +202,9 @@ int main(void)
     unlock(&shared);
     fflush(stdout);
     pid_t child = fork();
+    if (child < 0) {
+        fail("fork");
+    }
     if (child == 0) {
         serve_and_die(descriptor);
     }

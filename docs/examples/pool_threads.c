@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <kvca/pool.h>
 
@@ -28,7 +29,12 @@ static bool send_request(struct router *router, uint64_t prompt_tokens, kvca_boo
     pthread_mutex_lock(&router->mutex);
     kvca_status status = kvca_pool_place(router->pool, router->owner, &request, booking, NULL);
     pthread_mutex_unlock(&router->mutex);
-    return status == KVCA_OK; /* KVCA_NONE_FITS: try again when a request has ended */
+    if (status != KVCA_OK && status != KVCA_NONE_FITS) {
+        fprintf(stderr, "%s\n", kvca_strerror(status)); /* a fault of the program: trying again will not help */
+        abort();
+    }
+    return status ==
+           KVCA_OK; /* KVCA_NONE_FITS: try again when a request has ended. None is larger than a rank here. */
 }
 
 static void end_request(struct router *router, kvca_booking *booking)

@@ -26,18 +26,20 @@
  *
  * Lock. The host holds a lock of its own around every call that takes a kvca_pool *, but for those that say
  * otherwise: a mutex between threads, a process-shared robust mutex between processes (docs/examples shows both). A
- * pool itself allocates nothing, takes no lock, reads no clock and has no state outside its block.
+ * pool itself allocates nothing, takes no lock, reads no clock and has no state outside its block (but that
+ * kvca_pool_init() and kvca_pool_new() look for a seed).
  *
  * Death. A process may be killed in the middle of any call. The next call finds the update half done and either
  * completes it or finds that it had not begun; kvca_pool_repair() does that alone, for hosts that learn of the death
- * (EOWNERDEAD). What the dead process had booked is given back by kvca_pool_owner_void().
+ * (EOWNERDEAD). What the dead process had booked is given back by kvca_pool_owner_void(). Counters may miss what the
+ * interrupted call would have counted.
  *
  * Slots. A rank has a slot from the kvca_pool_put() that adds it until it is dropped or has drained: a number below
  * max_ranks, by which eligibility and multipliers are given and selections are told. Slots are reused; a generation
  * in each booking tells.
  *
- * Errors. Functions return a kvca_status; what they would have written, and the pool, are untouched unless they return
- * KVCA_OK or say otherwise.
+ * Errors. Functions return a kvca_status; what they would have written, and the ranks and bookings of the pool, are
+ * untouched unless they return KVCA_OK or say otherwise.
  */
 #ifndef KVCA_POOL_H
 #define KVCA_POOL_H
@@ -153,7 +155,10 @@ KVCA_API kvca_status kvca_pool_drop(kvca_pool *pool, uint64_t worker_id, uint32_
  */
 KVCA_API kvca_status kvca_pool_find(kvca_pool *pool, uint64_t worker_id, uint32_t dp_rank, uint32_t *slot);
 
-/** Whose bookings they are: a process, say. A value to copy; never 0, and never the same for two claims. */
+/**
+ * Whose bookings they are: a process, say. A value to copy; never 0, and never the same for two claims (an entry that was
+ * claimed 2^32 times is retired).
+ */
 typedef uint64_t kvca_owner;
 
 /**
@@ -164,8 +169,9 @@ typedef uint64_t kvca_owner;
 KVCA_API kvca_status kvca_pool_owner_claim(kvca_pool *pool, uint64_t id, kvca_owner *owner);
 
 /**
- * Ends an owner and gives back all that it had booked. Its bookings become stale.
- * @param[out] blocks    how many KV blocks that was; may be NULL
+ * Ends an owner and gives back all that it had booked. Its bookings become stale. When the caller dies in the middle,
+ * the rest is given back by the next call, and nobody is told how much.
+ * @param[out] blocks    how many KV blocks that was, at most UINT64_MAX; may be NULL
  * @param[out] requests  how many requests; may be NULL
  * @return KVCA_OK, KVCA_ERR_NULL or KVCA_ERR_OWNER
  */
@@ -197,8 +203,9 @@ typedef struct kvca_request {
 } kvca_request;
 
 /**
- * One request on one rank. A small value that the host keeps, and hands back to grow or release it. All zero is no
- * booking.
+ * One request on one rank. A small value that the host keeps, in one place, and hands back to grow or release it. All
+ * zero is no booking. The ledger keeps sums, not bookings: the release of a copy whose original was released already is
+ * told where it can be, and otherwise takes the place of another booking's.
  */
 typedef struct kvca_booking {
     uint32_t slot;
@@ -216,7 +223,7 @@ typedef struct kvca_booking {
  * @return KVCA_OK: booked, and selection->outcome tells KVCA_FIT from KVCA_FALLBACK;
  *         KVCA_NONE_ELIGIBLE: no rank may be picked; KVCA_NONE_FITS: with only_if_fits, no rank has room;
  *         KVCA_ERR_NULL, KVCA_ERR_OWNER, KVCA_ERR_PREFERRED_TAINT_MULTIPLIER (of a slot that may be picked), or
- *         KVCA_ERR_OVERFLOW: the picked rank's D would pass UINT64_MAX
+ *         KVCA_ERR_OVERFLOW: D would pass UINT64_MAX on every rank that may be picked
  */
 KVCA_API kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_request *request,
                                      kvca_booking *booking, kvca_selection *selection);
@@ -240,8 +247,8 @@ KVCA_API kvca_status kvca_pool_grow(kvca_pool *pool, kvca_booking *booking, uint
 KVCA_API kvca_status kvca_pool_release(kvca_pool *pool, kvca_booking *booking);
 
 /**
- * Puts right what a process that died in the middle of a call left behind. Every other call does so first; this one
- * is for hosts that want it done, or to know.
+ * Puts right what a process that died in the middle of a call left behind. Every call that looks at ranks or bookings does
+ * so first; this one is for hosts that want it done, or to know.
  * @param[out] repaired  whether there was something to put right; may be NULL
  * @return KVCA_OK or KVCA_ERR_NULL
  */
@@ -291,7 +298,7 @@ KVCA_API kvca_status kvca_pool_snapshot(kvca_pool *pool, void *buffer, size_t by
 
 /**
  * The KV blocks that hold `tokens` tokens: tokens / block_size, rounded up.
- * @param block_size  tokens in a block, at least 1; 0 gives UINT64_MAX, which fits nowhere. Needs no lock.
+ * @param block_size  tokens in a block, at least 1; 0 gives UINT64_MAX, more than a rank holds. Needs no lock.
  */
 KVCA_API uint64_t kvca_blocks_for_tokens(uint64_t tokens, uint64_t block_size);
 
