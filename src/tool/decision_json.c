@@ -9,8 +9,7 @@
 static void must(int failed)
 {
     if (failed) {
-        fputs("kvca: out of memory\n", stderr);
-        exit(TOOL_FAULTY_INPUT);
+        tool_out_of_memory();
     }
 }
 

@@ -17,6 +17,7 @@ static const char HELP[] =
     "Commands:\n"
     "  check FILE...           say what policy files mean, or what is wrong with them and where\n"
     "  select -c POLICY RANKS  explain one decision: each rank, whether it fits, and the pick\n"
+    "  replay TRACE            run a trace through a model of a decode pool and compare policies\n"
     "\n"
     "Options:\n"
     "  -h, --help  show this help; after a command, show the command's\n"
@@ -33,6 +34,7 @@ static const struct {
 } COMMANDS[] = {
     {"check", "kvca check", tool_check},
     {"select", "kvca select", tool_select},
+    {"replay", "kvca replay", tool_replay},
 };
 
 int tool_wrong_use(const char *command, const char *format, ...)
@@ -69,12 +71,17 @@ bool tool_read_role(const char *command, const char *argument, kvca_role *role)
     return true;
 }
 
+void tool_out_of_memory(void)
+{
+    fputs("kvca: out of memory\n", stderr);
+    exit(TOOL_FAULTY_INPUT);
+}
+
 void *tool_resize(void *memory, size_t size)
 {
     void *resized = realloc(memory, size);
     if (!resized) {
-        fputs("kvca: out of memory\n", stderr);
-        exit(TOOL_FAULTY_INPUT);
+        tool_out_of_memory();
     }
     return resized;
 }
@@ -115,7 +122,7 @@ static int run(int argc, char **argv)
             return COMMANDS[i].run(argc - 1, argv + 1);
         }
     }
-    return tool_wrong_use("kvca", "\"%s\" is not a command; there are check and select", argv[1]);
+    return tool_wrong_use("kvca", "\"%s\" is not a command; there are check, select and replay", argv[1]);
 }
 
 int main(int argc, char **argv)

@@ -15,6 +15,7 @@ enum { TOOL_DONE = 0, TOOL_FAULTY_INPUT = 1, TOOL_WRONG_USE = 2 };
 /* The commands. argv[0] is "kvca COMMAND". Each returns an exit status. */
 int tool_check(int argc, char **argv);
 int tool_select(int argc, char **argv);
+int tool_replay(int argc, char **argv);
 
 /* Says what is wrong with the command line and where help is. Returns TOOL_WRONG_USE. */
 int tool_wrong_use(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -32,7 +33,10 @@ kvca_status tool_read_input(const char *argument, size_t max_bytes, char **text,
 /* Reads a policy file. */
 kvca_status tool_read_policy(const char *argument, kvca_role role, struct kvca_policy_file *file, kvca_error *error);
 
-/* realloc() that ends the program with a message when memory has run out. */
+/* Ends the program with a message. */
+_Noreturn void tool_out_of_memory(void);
+
+/* realloc() that ends the program when memory has run out. */
 void *tool_resize(void *memory, size_t size);
 
 /* The shortest text that reads back as the same number. */

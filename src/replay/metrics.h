@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run is judged by. */
+#ifndef KVCA_REPLAY_METRICS_H
+#define KVCA_REPLAY_METRICS_H
+
+#include "run.h"
+
+enum replay_metric {
+    REPLAY_REQUESTS,
+    REPLAY_DONE,
+    REPLAY_DROPS,
+    REPLAY_STICKS,
+    REPLAY_OVER_CAPACITY,
+    REPLAY_OVER_CAPACITY_AVOIDABLE,
+    REPLAY_FALLBACKS,
+    REPLAY_PREEMPTIONS,
+    REPLAY_RECOMPUTED_TOKENS,
+    REPLAY_WAIT_MEAN,
+    REPLAY_WAIT_P50,
+    REPLAY_WAIT_P99,
+    REPLAY_TPOT_MEAN,
+    REPLAY_TPOT_P99,
+    REPLAY_E2E_MEAN,
+    REPLAY_E2E_P50,
+    REPLAY_E2E_P99,
+    REPLAY_OUTPUT_RATE,
+    REPLAY_MAKESPAN,
+    REPLAY_KV_IMBALANCE,
+    REPLAY_BATCH_IMBALANCE,
+    REPLAY_PASSES,
+    REPLAY_KV_USE, /* the share of all blocks that is in use, on average over the makespan */
+    REPLAY_METRICS /* how many there are */
+};
+
+/* The key of a metric in output, such as "wait_mean_s". */
+const char *replay_metric_name(enum replay_metric metric);
+
+/* Whether the metric is a count, and so a whole number. */
+bool replay_metric_is_count(enum replay_metric metric);
+
+/* Works out all metrics of a run. Those over completed requests are 0 when there are none. */
+void replay_measure(const struct replay_options *options, const struct replay_trace *trace,
+                    const struct replay_run *run, double values[REPLAY_METRICS]);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report.h"
+
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <math.h>
+
+#include "../tool/table.h"
+#include "../tool/tool.h"
+
+/* The columns that a person compares policies by. */
+static const struct {
+    const char *title;
+    enum replay_metric metric;
+    int digits; /* behind the point */
+    bool more_is_better;
+} COLUMNS[] = {
+    {"over", REPLAY_OVER_CAPACITY, 0, false},    {"avoidable", REPLAY_OVER_CAPACITY_AVOIDABLE, 0, false},
+    {"preempted", REPLAY_PREEMPTIONS, 0, false}, {"wait mean s", REPLAY_WAIT_MEAN, 2, false},
+    {"wait p99 s", REPLAY_WAIT_P99, 2, false},   {"tpot mean ms", REPLAY_TPOT_MEAN, 2, false},
+    {"tpot p99 ms", REPLAY_TPOT_P99, 2, false},  {"e2e mean s", REPLAY_E2E_MEAN, 2, false},
+    {"e2e p99 s", REPLAY_E2E_P99, 2, false},     {"tokens/s", REPLAY_OUTPUT_RATE, 0, true},
+};
+#define COLUMN_COUNT (sizeof COLUMNS / sizeof COLUMNS[0])
+
+static double mean_of(const struct replay_result *results, size_t seeds, enum replay_metric metric)
+{
+    double sum = 0.0;
+    for (size_t seed = 0; seed < seeds; seed++) {
+        sum += results[seed].values[metric];
+    }
+    return sum / (double)seeds;
+}
+
+/* Compares what is printed: two values that look alike are both the best. */
+static double rounded(double value, int digits)
+{
+    double scale = pow(10.0, digits);
+    return round(value * scale) / scale;
+}
+
+static double best_of(const struct replay_result *results, size_t policies, size_t seeds, size_t column)
+{
+    double best = 0.0;
+    for (size_t policy = 0; policy < policies; policy++) {
+        double value =
+            rounded(mean_of(&results[policy * seeds], seeds, COLUMNS[column].metric), COLUMNS[column].digits);
+        bool better = COLUMNS[column].more_is_better ? value > best : value < best;
+        best = policy == 0 || better ? value : best;
+    }
+    return best;
+}
+
+static void add_row(struct table *table, const struct replay_result *results, size_t seeds, const double *best,
+                    bool mark)
+{
+    table_add(table, "%s", results->policy);
+    for (size_t column = 0; column < COLUMN_COUNT; column++) {
+        double value = rounded(mean_of(results, seeds, COLUMNS[column].metric), COLUMNS[column].digits);
+        table_add(table, "%.*f%s", COLUMNS[column].digits, value, !mark ? "" : value == best[column] ? "*" : " ");
+    }
+}
+
+/* What the table leaves out but nobody may overlook. */
+static void print_unfinished(const struct replay_result *results, size_t policies, size_t seeds)
+{
+    double dropped = results->values[REPLAY_DROPS];
+    if (dropped > 0) {
+        printf("dropped: %.0f requests without output, or larger than every rank\n", dropped);
+    }
+    for (size_t policy = 0; policy < policies; policy++) {
+        double stuck = mean_of(&results[policy * seeds], seeds, REPLAY_STICKS);
+        if (stuck > 0) {
+            printf(
+                "stuck: %s routed %.1f requests to ranks that can never hold them; they failed and are in no time\n",
+                results[policy * seeds].policy, stuck);
+        }
+    }
+}
+
+void replay_print_table(const struct replay_result *results, size_t policies, size_t seeds)
+{
+    struct table_column columns[COLUMN_COUNT + 1] = {{"policy", false}};
+    double best[COLUMN_COUNT];
+    for (size_t column = 0; column < COLUMN_COUNT; column++) {
+        columns[column + 1] = (struct table_column){COLUMNS[column].title, true};
+        best[column] = best_of(results, policies, seeds, column);
+    }
+    struct table table = {.columns = columns, .width = COLUMN_COUNT + 1};
+    for (size_t policy = 0; policy < policies; policy++) {
+        add_row(&table, &results[policy * seeds], seeds, best, policies > 1);
+    }
+    table_print(&table, 0);
+    table_free(&table);
+    printf("\nover: bookings past a rank's capacity; avoidable: while another rank had room. wait: arrival to first\n"
+           "admission. tpot: time per output token. e2e: arrival to finish.%s\n",
+           policies > 1 ? " *: the best of its column." : "");
+    if (seeds > 1) {
+        printf("Means over %zu seeds; --format csv has each.\n", seeds);
+    }
+    print_unfinished(results, policies, seeds);
+}
+
+static void add(json_object *object, const char *key, json_object *value)
+{
+    if (json_object_object_add(object, key, value) != 0) {
+        tool_out_of_memory();
+    }
+}
+
+static json_object *result_object(const struct replay_result *result)
+{
+    json_object *object = json_object_new_object();
+    add(object, "policy", json_object_new_string(result->policy));
+    add(object, "seed", json_object_new_uint64(result->seed));
+    for (int metric = 0; metric < REPLAY_METRICS; metric++) {
+        double value = result->values[metric];
+        bool count = replay_metric_is_count((enum replay_metric)metric);
+        add(object, replay_metric_name((enum replay_metric)metric),
+            count ? json_object_new_uint64((uint64_t)value)
+                  : json_object_new_double_s(value, tool_number(value).text));
+    }
+    return object;
+}
+
+void replay_print_json(const struct replay_result *results, size_t count)
+{
+    json_object *array = json_object_new_array();
+    for (size_t i = 0; i < count; i++) {
+        if (json_object_array_add(array, result_object(&results[i])) != 0) {
+            tool_out_of_memory();
+        }
+    }
+    puts(json_object_to_json_string_ext(array, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+                                                   JSON_C_TO_STRING_NOSLASHESCAPE));
+    json_object_put(array);
+}
+
+void replay_print_csv(const struct replay_result *results, size_t count)
+{
+    printf("policy,seed");
+    for (int metric = 0; metric < REPLAY_METRICS; metric++) {
+        printf(",%s", replay_metric_name((enum replay_metric)metric));
+    }
+    printf("\n");
+    for (size_t i = 0; i < count; i++) {
+        printf("%s,%" PRIu64, results[i].policy, results[i].seed);
+        for (int metric = 0; metric < REPLAY_METRICS; metric++) {
+            printf(",%s", tool_number(results[i].values[metric]).text);
+        }
+        printf("\n");
+    }
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run: a trace, a pool of ranks, a policy, a seed. */
+#ifndef KVCA_REPLAY_RUN_H
+#define KVCA_REPLAY_RUN_H
+
+#include "policy.h"
+#include "ranks.h"
+
+enum replay_end {
+    REPLAY_UNFINISHED,
+    REPLAY_COMPLETED,
+    REPLAY_DROPPED, /* no rank could ever hold it, or it has no output */
+    REPLAY_STUCK,   /* routed to a rank that can never hold it */
+};
+
+/* What became of a request. */
+struct replay_outcome {
+    enum replay_end end;
+    double admitted_s; /* first */
+    double finished_s;
+};
+
+/* What a run leaves to be told. */
+struct replay_run {
+    struct replay_outcome *outcomes; /* by request */
+    uint64_t over_capacity;
+    uint64_t over_capacity_avoidable;
+    uint64_t fallbacks;
+    uint64_t preemptions;
+    uint64_t recomputed_tokens;
+    uint64_t passes;
+    double kv_imbalance; /* means over passes */
+    double batch_imbalance;
+    double used_block_seconds; /* blocks in use, summed over ranks and time */
+    uint64_t left_blocks;      /* booked or in use at the end: 0 */
+};
+
+/* Runs. The trace's times are divided by options->speed here. Free `run` afterwards. */
+void replay_run(const struct replay_engine *engine, const struct replay_options *options,
+                const struct replay_trace *trace, const struct replay_policy *policy, uint64_t seed,
+                struct replay_run *run);
+
+void replay_run_free(struct replay_run *run);
+
+#endif

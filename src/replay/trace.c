@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Request traces as they are published, told apart by their first line that is not blank:
+ *
+ *     TIMESTAMP,ContextTokens,GeneratedTokens          the Azure LLM inference trace of 2023
+ *     2023-11-16 18:17:03.9799600,4808,10
+ *
+ *     arrival_s,prompt_tokens,output_tokens            plain CSV
+ *     0.25,4808,10
+ *
+ *     {"timestamp": 250, "input_length": 4808, "output_length": 10, ...}        Mooncake, in milliseconds
+ */
+#include "trace.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <json-c/json.h>
+
+#include "../tool/tool.h"
+
+#define TRACE_MAX_BYTES ((size_t)1 << 30)
+_Static_assert(TRACE_MAX_BYTES <= INT_MAX, "json-c takes the length of a line as an int");
+
+/* Up to here a double holds every integer, so that what is computed of token counts is exact. */
+#define MOST_TOKENS ((uint64_t)1 << 53)
+#define COUNT_ACCEPTED "an integer from 0 to 9007199254740992 (2^53)"
+
+/* The whole years from 1970 whose nanoseconds fit into 64 bits. */
+#define FIRST_YEAR 1970
+#define LAST_YEAR 2261
+
+#define FIRST_ROOM ((size_t)1024)
+
+enum column { ARRIVAL, PROMPT, OUTPUT, COLUMNS };
+
+/* A piece of a line; not terminated. */
+struct field {
+    const char *text;
+    size_t length;
+};
+
+/* When a request arrives, as the file says it. Only differences count: each format uses one of the two. */
+struct arrival {
+    int64_t nanoseconds; /* since 1970, of a date: a double would round it */
+    double number;       /* in the unit of the format */
+};
+
+struct entry {
+    struct arrival arrival;
+    uint64_t prompt_tokens;
+    uint64_t output_tokens;
+    size_t index; /* in the file, from 0 */
+};
+
+struct format {
+    const char *header; /* the first line; NULL where every line is a JSON object */
+    const char *names[COLUMNS];
+    double units_per_second; /* of arrival.number */
+    bool (*read_arrival)(const struct field *field, struct arrival *arrival);
+    const char *arrival_accepted;
+};
+
+struct reading {
+    const char *name;
+    const char *at; /* what is left of the text */
+    const char *end;
+    struct field line; /* the current one, without its end */
+    size_t line_number;
+    const struct format *format;
+    json_tokener *tokener;
+    struct entry *entries;
+    size_t count;
+    size_t room;
+    kvca_error *error;
+};
+
+/* Counted in characters: bytes that continue one in UTF-8 are none of their own. */
+static size_t column_of(const struct reading *reading, const char *place)
+{
+    size_t column = 1;
+    for (const char *at = reading->line.text; at < place; at++) {
+        column += ((unsigned char)*at & 0xc0) != 0x80;
+    }
+    return column;
+}
+
+static kvca_status refuse(const struct reading *reading, const char *place, const char *format, ...)
+    KVCA_PRINTF(3, 4);
+
+/* Fails because of what stands at `place` in the current line. */
+static kvca_status refuse(const struct reading *reading, const char *place, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    kvca_error_vset(reading->error, KVCA_ERR_CONFIG, reading->name, reading->line_number, column_of(reading, place),
+                    format, arguments);
+    va_end(arguments);
+    return KVCA_ERR_CONFIG;
+}
+
+static bool is_blank(const struct field *line)
+{
+    for (size_t i = 0; i < line->length; i++) {
+        if (line->text[i] != ' ' && line->text[i] != '\t') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Goes on to the next line that is not blank; false when there is none. */
+static bool next_line(struct reading *reading)
+{
+    while (reading->at < reading->end) {
+        const char *start = reading->at;
+        const char *newline = memchr(start, '\n', (size_t)(reading->end - start));
+        const char *stop = newline ? newline : reading->end;
+        reading->at = newline ? newline + 1 : reading->end;
+        if (stop > start && stop[-1] == '\r') {
+            stop--;
+        }
+        reading->line = (struct field){start, (size_t)(stop - start)};
+        reading->line_number++;
+        if (!is_blank(&reading->line)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool read_count(const struct field *field, uint64_t *count)
+{
+    *count = 0;
+    for (size_t i = 0; i < field->length; i++) {
+        if (!is_digit(field->text[i])) {
+            return false;
+        }
+        *count = *count * 10 + (uint64_t)(field->text[i] - '0');
+        if (*count > MOST_TOKENS) {
+            return false; /* now, before it can overflow */
+        }
+    }
+    return field->length > 0;
+}
+
+/* A sign, hexadecimal digits, "inf" and leading space are not for arrivals, though strtod() reads them. */
+static bool is_decimal(const struct field *field)
+{
+    for (size_t i = 0; i < field->length; i++) {
+        char c = field->text[i];
+        if (!is_digit(c) && (c == '\0' || !strchr(i == 0 ? "." : ".eE+-", c))) {
+            return false;
+        }
+    }
+    return field->length > 0;
+}
+
+/* Reads a field that another one follows: the comma between them stops strtod(). */
+static bool read_seconds(const struct field *field, struct arrival *arrival)
+{
+    char *end;
+    if (!is_decimal(field)) {
+        return false;
+    }
+    *arrival = (struct arrival){.number = strtod(field->text, &end)};
+    return end == field->text + field->length && isfinite(arrival->number);
+}
+
+static bool is_leap(int64_t year)
+{
+    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+}
+
+static int64_t days_in_month(int64_t year, int64_t month)
+{
+    static const int64_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    return days[month - 1] + (month == 2 && is_leap(year));
+}
+
+/* In the Gregorian calendar, from the first day of year 1. */
+static int64_t days_before_year(int64_t year)
+{
+    int64_t past = year - 1;
+    return past * 365 + past / 4 - past / 100 + past / 400;
+}
+
+static int64_t days_since_1970(int64_t year, int64_t month, int64_t day)
+{
+    int64_t days = days_before_year(year) - days_before_year(1970) + day - 1;
+    for (int64_t past = 1; past < month; past++) {
+        days += days_in_month(year, past);
+    }
+    return days;
+}
+
+/* The number that `count` digits make. */
+static int64_t digits(const char *text, size_t count)
+{
+    int64_t number = 0;
+    for (size_t i = 0; i < count; i++) {
+        number = number * 10 + (text[i] - '0');
+    }
+    return number;
+}
+
+/* Whether the text begins like `pattern`, in which 0 stands for any digit. */
+static bool begins_like(const struct field *field, const char *pattern)
+{
+    size_t length = strlen(pattern);
+    if (field->length < length) {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (pattern[i] == '0' ? !is_digit(field->text[i]) : field->text[i] != pattern[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_day(const char *text, int64_t *day)
+{
+    int64_t year = digits(text, 4);
+    int64_t month = digits(text + 5, 2);
+    int64_t day_of_month = digits(text + 8, 2);
+    if (year < FIRST_YEAR || year > LAST_YEAR || month < 1 || month > 12) {
+        return false;
+    }
+    *day = days_since_1970(year, month, day_of_month);
+    return day_of_month >= 1 && day_of_month <= days_in_month(year, month);
+}
+
+static bool read_second_of_day(const char *text, int64_t *second)
+{
+    int64_t hours = digits(text, 2);
+    int64_t minutes = digits(text + 3, 2);
+    int64_t seconds = digits(text + 6, 2);
+    *second = (hours * 60 + minutes) * 60 + seconds;
+    return hours < 24 && minutes < 60 && seconds < 60;
+}
+
+/* Reads what follows the seconds: nothing, or a point with one to nine digits. */
+static bool read_fraction(const struct field *field, int64_t *nanoseconds)
+{
+    *nanoseconds = 0;
+    if (field->length == 0) {
+        return true;
+    }
+    int64_t unit = 1000000000;
+    for (size_t i = 1; i < field->length; i++) {
+        if (!is_digit(field->text[i]) || unit == 1) {
+            return false;
+        }
+        unit /= 10;
+        *nanoseconds += (field->text[i] - '0') * unit;
+    }
+    return field->text[0] == '.' && field->length > 1;
+}
+
+static bool read_date(const struct field *field, struct arrival *arrival)
+{
+    static const char pattern[] = "0000-00-00 00:00:00";
+    int64_t day;
+    int64_t second;
+    int64_t nanoseconds;
+    if (!begins_like(field, pattern) || !read_day(field->text, &day) ||
+        !read_second_of_day(field->text + strlen("0000-00-00 "), &second)) {
+        return false;
+    }
+    size_t used = strlen(pattern);
+    struct field fraction = {field->text + used, field->length - used};
+    if (!read_fraction(&fraction, &nanoseconds)) {
+        return false;
+    }
+    *arrival = (struct arrival){.nanoseconds = (day * 86400 + second) * 1000000000 + nanoseconds};
+    return true;
+}
+
+static const struct format AZURE = {
+    .header = "TIMESTAMP,ContextTokens,GeneratedTokens",
+    .names = {"TIMESTAMP", "ContextTokens", "GeneratedTokens"},
+    .units_per_second = 1,
+    .read_arrival = read_date,
+    .arrival_accepted = "a date and time like 2023-11-16 18:17:03.9799600, from 1970 to 2261",
+};
+static const struct format PLAIN = {
+    .header = "arrival_s,prompt_tokens,output_tokens",
+    .names = {"arrival_s", "prompt_tokens", "output_tokens"},
+    .units_per_second = 1,
+    .read_arrival = read_seconds,
+    .arrival_accepted = "a finite decimal number of at least 0",
+};
+static const struct format MOONCAKE = {
+    .names = {"timestamp", "input_length", "output_length"},
+    .units_per_second = 1000,
+    .arrival_accepted = "a finite number of at least 0",
+};
+
+/* Splits the current line at its commas. */
+static kvca_status split_line(const struct reading *reading, struct field fields[COLUMNS])
+{
+    const char *at = reading->line.text;
+    const char *end = at + reading->line.length;
+    for (int column = 0; column < COLUMNS; column++) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        if ((comma != NULL) != (column < COLUMNS - 1)) { /* one field too many or too few */
+            return refuse(reading, comma ? comma + 1 : end, "a line must have the 3 fields %s; found \"%s\"",
+                          reading->format->header, kvca_excerpt(reading->line.text, reading->line.length).text);
+        }
+        const char *stop = comma ? comma : end;
+        fields[column] = (struct field){at, (size_t)(stop - at)};
+        at = comma ? comma + 1 : end;
+    }
+    return KVCA_OK;
+}
+
+static kvca_status refuse_field(const struct reading *reading, enum column column, const struct field *field,
+                                const char *accepted)
+{
+    return refuse(reading, field->text, "%s must be %s; found \"%s\"", reading->format->names[column], accepted,
+                  kvca_excerpt(field->text, field->length).text);
+}
+
+static kvca_status read_fields(const struct reading *reading, struct entry *entry)
+{
+    struct field fields[COLUMNS];
+    kvca_status status = split_line(reading, fields);
+    if (status != KVCA_OK) {
+        return status;
+    }
+    if (!reading->format->read_arrival(&fields[ARRIVAL], &entry->arrival)) {
+        return refuse_field(reading, ARRIVAL, &fields[ARRIVAL], reading->format->arrival_accepted);
+    }
+    if (!read_count(&fields[PROMPT], &entry->prompt_tokens)) {
+        return refuse_field(reading, PROMPT, &fields[PROMPT], COUNT_ACCEPTED);
+    }
+    if (!read_count(&fields[OUTPUT], &entry->output_tokens)) {
+        return refuse_field(reading, OUTPUT, &fields[OUTPUT], COUNT_ACCEPTED);
+    }
+    return KVCA_OK;
+}
+
+static kvca_status refuse_json(const struct reading *reading, size_t offset, enum json_tokener_error fault)
+{
+    const struct field *line = &reading->line;
+    if (fault == json_tokener_continue || offset >= line->length) {
+        return refuse(reading, line->text + line->length, "this JSON object is not complete; each line must be one");
+    }
+    /* A null character ends the text for json-c, which then sees no fault. */
+    const char *what =
+        fault == json_tokener_success ? "something follows the object" : json_tokener_error_desc(fault);
+    return refuse(reading, line->text + offset, "this line is not one JSON object: %s; found \"%s\"", what,
+                  kvca_excerpt(line->text + offset, line->length - offset).text);
+}
+
+/* Reads the current line as JSON. Put `*object` after KVCA_OK. */
+static kvca_status parse_object(const struct reading *reading, json_object **object)
+{
+    const struct field *line = &reading->line;
+    if (line->text[0] != '{') { /* all else that JSON may be */
+        return refuse(reading, line->text, "each line must be a JSON object; found \"%s\"",
+                      kvca_excerpt(line->text, line->length).text);
+    }
+    json_tokener_reset(reading->tokener);
+    *object = json_tokener_parse_ex(reading->tokener, line->text, (int)line->length);
+    enum json_tokener_error fault = json_tokener_get_error(reading->tokener);
+    size_t end = json_tokener_get_parse_end(reading->tokener);
+    if (fault == json_tokener_success && end == line->length) {
+        return KVCA_OK;
+    }
+    json_object_put(*object);
+    return refuse_json(reading, end, fault);
+}
+
+static kvca_status refuse_value(const struct reading *reading, enum column column, json_object *value,
+                                const char *accepted)
+{
+    const char *found = json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN);
+    return refuse(reading, reading->line.text, "%s must be %s; found %s", reading->format->names[column], accepted,
+                  kvca_excerpt(found, strlen(found)).text);
+}
+
+static kvca_status read_timestamp(const struct reading *reading, json_object *value, struct arrival *arrival)
+{
+    bool number = json_object_is_type(value, json_type_int) || json_object_is_type(value, json_type_double);
+    *arrival = (struct arrival){.number = number ? json_object_get_double(value) : -1};
+    if (!isfinite(arrival->number) || arrival->number < 0) {
+        return refuse_value(reading, ARRIVAL, value, reading->format->arrival_accepted);
+    }
+    return KVCA_OK;
+}
+
+static kvca_status read_length(const struct reading *reading, enum column column, json_object *value,
+                               uint64_t *tokens)
+{
+    int64_t length = json_object_is_type(value, json_type_int) ? json_object_get_int64(value) : -1;
+    *tokens = (uint64_t)length;
+    return length >= 0 && *tokens <= MOST_TOKENS ? KVCA_OK : refuse_value(reading, column, value, COUNT_ACCEPTED);
+}
+
+static kvca_status find_values(const struct reading *reading, json_object *object, json_object *values[COLUMNS])
+{
+    const char *const *names = reading->format->names;
+    for (int column = 0; column < COLUMNS; column++) {
+        if (!json_object_object_get_ex(object, names[column], &values[column])) {
+            return refuse(reading, reading->line.text, "this object has no %s; %s, %s and %s are needed",
+                          names[column], names[ARRIVAL], names[PROMPT], names[OUTPUT]);
+        }
+    }
+    return KVCA_OK;
+}
+
+static kvca_status read_object(const struct reading *reading, struct entry *entry)
+{
+    json_object *object = NULL;
+    json_object *values[COLUMNS];
+    kvca_status status = parse_object(reading, &object);
+    if (status != KVCA_OK) {
+        return status;
+    }
+    status = find_values(reading, object, values);
+    if (status == KVCA_OK) {
+        status = read_timestamp(reading, values[ARRIVAL], &entry->arrival);
+    }
+    if (status == KVCA_OK) {
+        status = read_length(reading, PROMPT, values[PROMPT], &entry->prompt_tokens);
+    }
+    if (status == KVCA_OK) {
+        status = read_length(reading, OUTPUT, values[OUTPUT], &entry->output_tokens);
+    }
+    json_object_put(object);
+    return status;
+}
+
+static struct entry *add_entry(struct reading *reading)
+{
+    if (reading->count == reading->room) {
+        reading->room *= 2;
+        reading->entries = tool_resize(reading->entries, reading->room * sizeof *reading->entries);
+    }
+    struct entry *entry = &reading->entries[reading->count];
+    *entry = (struct entry){.index = reading->count};
+    reading->count++;
+    return entry;
+}
+
+/* Reads the current line and those after it. */
+static kvca_status read_entries(struct reading *reading)
+{
+    kvca_status status = KVCA_OK;
+    bool more = true;
+    while (more && status == KVCA_OK) {
+        struct entry *entry = add_entry(reading);
+        status = reading->format->header ? read_fields(reading, entry) : read_object(reading, entry);
+        more = next_line(reading);
+    }
+    return status;
+}
+
+static bool line_is(const struct reading *reading, const char *text)
+{
+    return reading->line.length == strlen(text) && memcmp(reading->line.text, text, reading->line.length) == 0;
+}
+
+/* The format that begins with the current line; NULL when none does. */
+static const struct format *find_format(const struct reading *reading)
+{
+    if (reading->line.text[0] == '{') {
+        return &MOONCAKE;
+    }
+    if (line_is(reading, AZURE.header)) {
+        return &AZURE;
+    }
+    return line_is(reading, PLAIN.header) ? &PLAIN : NULL;
+}
+
+/* `found` ends the sentence "a trace must begin with ...; found". */
+static kvca_status refuse_format(const struct reading *reading, const char *found)
+{
+    return refuse(reading, reading->line.text,
+                  "a trace must begin with the line %s (Azure LLM inference trace), the line %s (plain CSV), or a "
+                  "JSON object with %s, %s and %s (Mooncake, one a line); found %s",
+                  AZURE.header, PLAIN.header, MOONCAKE.names[ARRIVAL], MOONCAKE.names[PROMPT], MOONCAKE.names[OUTPUT],
+                  found);
+}
+
+static kvca_status read_trace(struct reading *reading)
+{
+    if (!next_line(reading)) {
+        reading->line_number = 1;
+        reading->line = (struct field){reading->end, 0};
+        return refuse_format(reading, "nothing");
+    }
+    reading->format = find_format(reading);
+    if (!reading->format) {
+        char found[sizeof(struct kvca_excerpt) + 2];
+        snprintf(found, sizeof found, "\"%s\"", kvca_excerpt(reading->line.text, reading->line.length).text);
+        return refuse_format(reading, found);
+    }
+    if (reading->format->header && !next_line(reading)) {
+        return refuse(reading, reading->line.text, "this trace has no requests; at least one is needed");
+    }
+    return read_entries(reading);
+}
+
+static int compare_arrivals(const struct arrival *a, const struct arrival *b)
+{
+    if (a->nanoseconds != b->nanoseconds) {
+        return a->nanoseconds < b->nanoseconds ? -1 : 1;
+    }
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct entry *x = a;
+    const struct entry *y = b;
+    int order = compare_arrivals(&x->arrival, &y->arrival);
+    if (order != 0) {
+        return order;
+    }
+    return x->index < y->index ? -1 : 1;
+}
+
+/* Returns how many entries stand behind one that arrived later. */
+static size_t count_unsorted(const struct entry *entries, size_t count)
+{
+    size_t unsorted = 0;
+    const struct arrival *latest = &entries[0].arrival;
+    for (size_t i = 1; i < count; i++) {
+        int order = compare_arrivals(&entries[i].arrival, latest);
+        unsorted += order < 0;
+        latest = order > 0 ? &entries[i].arrival : latest;
+    }
+    return unsorted;
+}
+
+/* Seconds from the first arrival to another, rounded once: the difference is taken in the unit of the file. */
+static double seconds_between(const struct format *format, const struct arrival *first, const struct arrival *other)
+{
+    return (double)(other->nanoseconds - first->nanoseconds) / 1e9 +
+           (other->number - first->number) / format->units_per_second;
+}
+
+static void make_trace(const struct reading *reading, struct replay_trace *trace)
+{
+    struct entry *entries = reading->entries;
+    size_t count = reading->count;
+    size_t unsorted = count_unsorted(entries, count);
+    if (unsorted > 0) {
+        qsort(entries, count, sizeof *entries, compare_entries);
+    }
+    struct replay_request *requests = tool_resize(NULL, count * sizeof *requests);
+    for (size_t i = 0; i < count; i++) {
+        requests[i] = (struct replay_request){
+            .arrival_s = seconds_between(reading->format, &entries[0].arrival, &entries[i].arrival),
+            .prompt_tokens = entries[i].prompt_tokens,
+            .output_tokens = entries[i].output_tokens,
+        };
+    }
+    *trace = (struct replay_trace){.requests = requests, .count = count, .unsorted = unsorted};
+}
+
+static kvca_status read_text(const char *name, const char *text, size_t size, struct replay_trace *trace,
+                             kvca_error *error)
+{
+    static const char byte_order_mark[] = "\xef\xbb\xbf"; /* spreadsheets write it in front */
+    size_t mark = strlen(byte_order_mark);
+    bool marked = size >= mark && memcmp(text, byte_order_mark, mark) == 0;
+    struct reading reading = {
+        .name = name,
+        .at = marked ? text + mark : text,
+        .end = text + size,
+        .tokener = json_tokener_new(),
+        .room = FIRST_ROOM,
+        .error = error,
+    };
+    if (!reading.tokener) {
+        return kvca_error_no_memory(error, name);
+    }
+    json_tokener_set_flags(reading.tokener, JSON_TOKENER_STRICT);
+    reading.entries = tool_resize(NULL, reading.room * sizeof *reading.entries);
+    kvca_status status = read_trace(&reading);
+    if (status == KVCA_OK) {
+        make_trace(&reading, trace);
+    }
+    json_tokener_free(reading.tokener);
+    free(reading.entries);
+    return status;
+}
+
+kvca_status replay_trace_load(const char *argument, struct replay_trace *trace, kvca_error *error)
+{
+    char *text;
+    size_t size;
+    const char *name = tool_input_name(argument);
+    kvca_status status = tool_read_input(argument, TRACE_MAX_BYTES, &text, &size, error);
+    if (status != KVCA_OK) {
+        return status;
+    }
+    if (size > TRACE_MAX_BYTES) {
+        status = kvca_error_set(error, KVCA_ERR_TOO_LARGE, name, 0, 0, "a trace may be at most %zu bytes long",
+                                TRACE_MAX_BYTES);
+    } else {
+        status = read_text(name, text, size, trace, error);
+    }
+    free(text);
+    return status;
+}
+
+void replay_trace_free(struct replay_trace *trace)
+{
+    free(trace->requests);
+    *trace = (struct replay_trace){.requests = NULL};
+}
