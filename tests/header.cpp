@@ -2,10 +2,32 @@
 // The public headers in a C++ program, linked to the shared library as an installed one would be.
 #include <kvca/config.h>
 #include <kvca/kvca.h>
+#include <kvca/pool.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+
+static bool places_in_a_pool()
+{
+    kvca_params params = KVCA_PARAMS_DEFAULT;
+    kvca_pool *pool = nullptr;
+    kvca_owner owner = 0;
+    kvca_rank rank = {};
+    rank.worker_id = 7;
+    rank.total_kv_blocks = 100;
+    kvca_request request = {};
+    request.blocks = kvca_blocks_for_tokens(1000, 16);
+    request.only_if_fits = true;
+    kvca_booking booking = {};
+    bool placed = kvca_pool_new(4, 1, &params, &pool) == KVCA_OK &&
+                  kvca_pool_owner_claim(pool, 0, &owner) == KVCA_OK &&
+                  kvca_pool_put(pool, &rank, nullptr) == KVCA_OK &&
+                  kvca_pool_place(pool, owner, &request, &booking, nullptr) == KVCA_OK &&
+                  kvca_pool_release(pool, &booking) == KVCA_OK;
+    kvca_pool_free(pool);
+    return placed;
+}
 
 int main()
 {
@@ -24,5 +46,5 @@ int main()
     kvca_policy_free(policy);
     bool same_version = std::strcmp(kvca_version(), KVCA_VERSION) == 0;
     std::printf("%s, version %s\n", picked ? "picked row 1" : "not picked", kvca_version());
-    return picked && same_version ? 0 : 1;
+    return picked && same_version && places_in_a_pool() ? 0 : 1;
 }

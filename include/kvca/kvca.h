@@ -154,10 +154,9 @@ typedef struct kvca_params {
 } kvca_params;
 
 /** Initialises a kvca_params to the defaults: `kvca_params params = KVCA_PARAMS_DEFAULT;`. */
-#define KVCA_PARAMS_DEFAULT                                                                                          \
-    {                                                                                                                \
-        1.0, true, 0.0, 0                                                                                            \
-    }
+/* clang-format off */
+#define KVCA_PARAMS_DEFAULT {1.0, true, 0.0, 0}
+/* clang-format on */
 
 /**
  * Checks that every parameter is in its range.
