@@ -124,9 +124,10 @@ static const struct paper PAPERS[] = {
         .finished = {1, 1},
     },
     {
-        .name = "one sequence at a time",
+        .name = "one sequence at a time: what waits costs nothing",
         .capacity = 8,
         .max_num_seqs = 1,
+        .batch_ms = 2.5,
         .requests = {{0, 4, 1}, {0, 4, 1}},
         .count = 2,
         .contexts = {4, 4},
@@ -317,6 +318,106 @@ static void requests_are_dropped_or_stuck(void **state)
         replay_measure(&options, &trace, &run, values);
         assert_true(values[REPLAY_REQUESTS] == 6 && values[REPLAY_DONE] == 2 && values[REPLAY_DROPS] == 3 &&
                     values[REPLAY_STICKS] == 1);
+        replay_run_free(&run);
+    }
+}
+
+/* Two unequal ranks: what one has must not be taken for the other's. */
+static void two_ranks_are_as_on_paper(void **state)
+{
+    (void)state;
+    const uint64_t capacities[] = {8, 4};
+    struct replay_options options = {
+        .ranks = 2, .capacities = capacities, .block_size = 4, .max_num_seqs = 10, .speed = 1};
+    struct replay_request requests[] = {{0, 16, 1}, {0, 4, 1}, {0, 7, 1}};
+    struct replay_trace trace = {.requests = requests, .count = 3};
+    struct replay_policy policy = policy_named("round_robin");
+    /* Rank 0 has 16 and 7 tokens in 4 + 2 of 8 blocks, rank 1 has 4 tokens in 1 of 4: one pass each. */
+    double p0 = 23.0 / 32;
+    double p1 = 4.0 / 16;
+    double s0 = (-25.74 * p0 * p0 + 54.01 * p0 + 5.74) / 1000;
+    double s1 = (-25.74 * p1 * p1 + 54.01 * p1 + 5.74) / 1000;
+    for (int independent = 0; independent < 2; independent++) {
+        struct replay_run run;
+        options.independent = independent;
+        replay_run(&replay_fast_engine, &options, &trace, &policy, 0, &run);
+        assert_int_equal(run.passes, independent ? 2 : 1);
+        assert_true(fabs(run.kv_imbalance - 6 / 3.5) < 1e-12);
+        assert_true(fabs(run.batch_imbalance - 2 / 1.5) < 1e-12);
+        assert_true(fabs(run.used_block_seconds - (6 * s0 + 1 * (independent ? s1 : s0))) < 1e-12);
+        assert_true(fabs(run.outcomes[0].finished_s - s0) < 1e-12);
+        assert_true(fabs(run.outcomes[1].finished_s - (independent ? s1 : s0)) < 1e-12);
+        double values[REPLAY_METRICS];
+        replay_measure(&options, &trace, &run, values);
+        assert_true(values[REPLAY_KV_IMBALANCE] == run.kv_imbalance);
+        assert_true(values[REPLAY_BATCH_IMBALANCE] == run.batch_imbalance);
+        replay_run_free(&run);
+    }
+}
+
+/* A booking that has grown with its output is past capacity where the prompts alone are not. */
+static void tracked_output_is_booked(void **state)
+{
+    (void)state;
+    const uint64_t capacity = 100;
+    struct replay_options options = {
+        .ranks = 1, .capacities = &capacity, .block_size = 1, .max_num_seqs = 10, .speed = 1};
+    struct replay_policy policy = policy_named("default:0");
+    /* 90 blocks of prompt and up to 10 of output, and then 5 more. */
+    struct replay_request long_output[] = {{0, 90, 10}, {0.2, 5, 1}};
+    struct replay_trace trace = {.requests = long_output, .count = 2};
+    for (int track = 0; track < 2; track++) {
+        struct replay_run run;
+        options.track_output_blocks = track;
+        replay_run(&replay_fast_engine, &options, &trace, &policy, 1, &run);
+        assert_int_equal(run.over_capacity, track);
+        replay_run_free(&run);
+    }
+}
+
+/* The same seed gives the same run, another one another, for each policy that draws. */
+static void the_seed_is_used(void **state)
+{
+    (void)state;
+    static const char *const drawing[] = {"default:0", "kvca", "least_requests", "p2c"};
+    const uint64_t capacities[] = {50, 40, 30, 20}; /* so that it matters who has which */
+    struct replay_options options = {
+        .ranks = 4, .capacities = capacities, .block_size = 4, .max_num_seqs = 10, .speed = 1};
+    struct replay_request requests[40];
+    for (size_t i = 0; i < COUNT(requests); i++) {
+        requests[i] = (struct replay_request){(double)i * 0.01, 4, 1 + i % 7};
+    }
+    struct replay_trace trace = {.requests = requests, .count = COUNT(requests)};
+    for (size_t i = 0; i < COUNT(drawing); i++) {
+        print_message("%s\n", drawing[i]);
+        struct replay_policy policy = policy_named(drawing[i]);
+        struct replay_run runs[3];
+        for (uint64_t run = 0; run < 3; run++) {
+            replay_run(&replay_fast_engine, &options, &trace, &policy, run / 2, &runs[run]); /* 0, 0, 1 */
+        }
+        assert_true(runs[0].outcomes[39].finished_s == runs[1].outcomes[39].finished_s);
+        assert_true(runs[0].outcomes[39].finished_s != runs[2].outcomes[39].finished_s);
+        for (size_t run = 0; run < 3; run++) {
+            replay_run_free(&runs[run]);
+        }
+    }
+}
+
+/* A rank that would be filled exactly had room. */
+static void avoidable_means_that_another_rank_had_room(void **state)
+{
+    (void)state;
+    for (uint64_t room = 1; room <= 3; room++) {
+        const uint64_t capacities[] = {1, room};
+        struct replay_options options = {
+            .ranks = 2, .capacities = capacities, .block_size = 4, .max_num_seqs = 10, .speed = 1};
+        struct replay_request requests[] = {{0, 4, 0}, {0, 5, 3}};
+        struct replay_trace trace = {.requests = requests, .count = 2};
+        struct replay_policy policy = policy_named("round_robin"); /* the second one, of 2 blocks, to rank 0 */
+        struct replay_run run;
+        replay_run(&replay_fast_engine, &options, &trace, &policy, 0, &run);
+        assert_int_equal(run.over_capacity, room > 1);
+        assert_int_equal(run.over_capacity_avoidable, room > 1);
         replay_run_free(&run);
     }
 }
@@ -518,6 +619,10 @@ static void other_policies_pick(void **state)
 
 static const struct CMUnitTest OTHERS[] = {
     cmocka_unit_test(requests_are_dropped_or_stuck),
+    cmocka_unit_test(two_ranks_are_as_on_paper),
+    cmocka_unit_test(tracked_output_is_booked),
+    cmocka_unit_test(the_seed_is_used),
+    cmocka_unit_test(avoidable_means_that_another_rank_had_room),
     cmocka_unit_test(metrics_are_as_on_paper),
     cmocka_unit_test(engines_agree_and_nothing_is_lost),
     cmocka_unit_test(kvca_never_overbooks_avoidably),

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "policy.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "../random.h"
@@ -46,21 +45,13 @@ static bool cut(const char *text, struct parts *parts)
     return true;
 }
 
-static bool read_number(const char *text, double *value)
-{
-    char *end;
-    bool digits = strspn(text, "0123456789.eE+-") == strlen(text) && text[0] != '\0';
-    *value = strtod(text, &end);
-    return digits && *end == '\0';
-}
-
 static kvca_status parse_kvca(const char *text, const struct parts *parts, struct replay_policy *policy,
                               kvca_error *error)
 {
     kvca_params params = KVCA_PARAMS_DEFAULT;
     if (parts->count > 1 && strcmp(parts->part[1], "off") == 0) {
         params.capacity_fraction = KVCA_NO_CAPACITY_FILTER;
-    } else if (parts->count > 1 && !read_number(parts->part[1], &params.capacity_fraction)) {
+    } else if (parts->count > 1 && !tool_read_decimal(parts->part[1], &params.capacity_fraction)) {
         return refuse(text, "FRACTION is neither a number nor off", error);
     }
     if (parts->count > 2) {
@@ -69,7 +60,7 @@ static kvca_status parse_kvca(const char *text, const struct parts *parts, struc
             return refuse(text, "COUNT is neither on nor off", error);
         }
     }
-    if (parts->count > 3 && !read_number(parts->part[3], &params.decode_active_request_weight)) {
+    if (parts->count > 3 && !tool_read_decimal(parts->part[3], &params.decode_active_request_weight)) {
         return refuse(text, "W is not a number", error);
     }
     *policy = (struct replay_policy){.kind = REPLAY_KVCA, .params = params, .name = text};
@@ -82,7 +73,7 @@ static kvca_status parse_default(const char *text, const struct parts *parts, st
 {
     kvca_params params = {KVCA_NO_CAPACITY_FILTER, false, 0.0, 0};
     if (parts->count > 2 ||
-        (parts->count == 2 && !read_number(parts->part[1], &params.decode_active_request_weight))) {
+        (parts->count == 2 && !tool_read_decimal(parts->part[1], &params.decode_active_request_weight))) {
         return refuse(text, "W is not a number", error);
     }
     *policy = (struct replay_policy){.kind = REPLAY_KVCA, .params = params, .name = text};

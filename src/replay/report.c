@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <math.h>
+#include <string.h>
 
 #include "../tool/table.h"
 #include "../tool/tool.h"
@@ -22,6 +23,17 @@ static const struct {
     {"e2e p99 s", REPLAY_E2E_P99, 2, false},     {"tokens/s", REPLAY_OUTPUT_RATE, 0, true},
 };
 #define COLUMN_COUNT (sizeof COLUMNS / sizeof COLUMNS[0])
+
+/* Times are over completed requests: without one there is none. */
+static bool is_known(const struct replay_result *results, size_t seeds, enum replay_metric metric)
+{
+    for (size_t seed = 0; seed < seeds; seed++) {
+        if (results[seed].values[REPLAY_DONE] == 0 && !replay_metric_is_count(metric)) {
+            return false;
+        }
+    }
+    return true;
+}
 
 static double mean_of(const struct replay_result *results, size_t seeds, enum replay_metric metric)
 {
@@ -51,13 +63,24 @@ static double best_of(const struct replay_result *results, size_t policies, size
     return best;
 }
 
+static void add_cell(struct table *table, const struct replay_result *results, size_t seeds, size_t column,
+                     double best, bool mark)
+{
+    if (!is_known(results, seeds, COLUMNS[column].metric)) {
+        table_add(table, mark ? "- " : "-");
+        return;
+    }
+    double value = rounded(mean_of(results, seeds, COLUMNS[column].metric), COLUMNS[column].digits);
+    const char *marked = value == best ? "*" : " ";
+    table_add(table, "%.*f%s", COLUMNS[column].digits, value, mark ? marked : "");
+}
+
 static void add_row(struct table *table, const struct replay_result *results, size_t seeds, const double *best,
                     bool mark)
 {
-    table_add(table, "%s", results->policy);
+    table_add(table, "%s", kvca_shown_name(results->policy).text);
     for (size_t column = 0; column < COLUMN_COUNT; column++) {
-        double value = rounded(mean_of(results, seeds, COLUMNS[column].metric), COLUMNS[column].digits);
-        table_add(table, "%.*f%s", COLUMNS[column].digits, value, !mark ? "" : value == best[column] ? "*" : " ");
+        add_cell(table, results, seeds, column, best[column], mark);
     }
 }
 
@@ -71,9 +94,9 @@ static void print_unfinished(const struct replay_result *results, size_t policie
     for (size_t policy = 0; policy < policies; policy++) {
         double stuck = mean_of(&results[policy * seeds], seeds, REPLAY_STICKS);
         if (stuck > 0) {
-            printf(
-                "stuck: %s routed %.1f requests to ranks that can never hold them; they failed and are in no time\n",
-                results[policy * seeds].policy, stuck);
+            printf("stuck: %s sent %s requests to ranks that can never hold them; they failed, and times leave them "
+                   "out\n",
+                   kvca_shown_name(results[policy * seeds].policy).text, tool_number(stuck).text);
         }
     }
 }
@@ -111,7 +134,7 @@ static void add(json_object *object, const char *key, json_object *value)
 static json_object *result_object(const struct replay_result *result)
 {
     json_object *object = json_object_new_object();
-    add(object, "policy", json_object_new_string(result->policy));
+    add(object, "policy", json_object_new_string(kvca_shown_name(result->policy).text));
     add(object, "seed", json_object_new_uint64(result->seed));
     for (int metric = 0; metric < REPLAY_METRICS; metric++) {
         double value = result->values[metric];
@@ -136,6 +159,23 @@ void replay_print_json(const struct replay_result *results, size_t count)
     json_object_put(array);
 }
 
+/* A field of CSV, quoted where it must be (RFC 4180). */
+static void print_field(const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        printf("%s", text);
+        return;
+    }
+    putchar('"');
+    for (; *text; text++) {
+        putchar(*text);
+        if (*text == '"') {
+            putchar('"');
+        }
+    }
+    putchar('"');
+}
+
 void replay_print_csv(const struct replay_result *results, size_t count)
 {
     printf("policy,seed");
@@ -144,7 +184,8 @@ void replay_print_csv(const struct replay_result *results, size_t count)
     }
     printf("\n");
     for (size_t i = 0; i < count; i++) {
-        printf("%s,%" PRIu64, results[i].policy, results[i].seed);
+        print_field(results[i].policy);
+        printf(",%" PRIu64, results[i].seed);
         for (int metric = 0; metric < REPLAY_METRICS; metric++) {
             printf(",%s", tool_number(results[i].values[metric]).text);
         }

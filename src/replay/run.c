@@ -144,30 +144,32 @@ static double begin_pass(struct state *state, size_t rank)
     return decode_ms(p) + state->options->batch_ms * (double)load.running + state->recompute_ms;
 }
 
-static void sample(uint64_t most, uint64_t sum, size_t ranks, double *ratios, uint64_t *samples)
+/* A ratio of the largest to the mean, which holds for `passes` passes. */
+static void sample(uint64_t most, uint64_t sum, size_t ranks, uint64_t passes, double *ratios, uint64_t *samples)
 {
     if (sum > 0) {
-        *ratios += (double)most / ((double)sum / (double)ranks);
-        *samples += 1;
+        *ratios += (double)passes * ((double)most / ((double)sum / (double)ranks));
+        *samples += passes;
     }
 }
 
-/* How uneven the ranks are at this moment: the largest over the mean, of blocks in use and of running sequences. */
-static void sample_imbalance(struct state *state)
+/* How uneven the ranks are as passes begin: the largest over the mean, of blocks in use and of running sequences. */
+static void sample_imbalance(struct state *state, uint64_t passes)
 {
     uint64_t most_blocks = 0;
     uint64_t all_blocks = 0;
     uint64_t most_running = 0;
     uint64_t all_running = 0;
-    for (size_t rank = 0; rank < state->options->ranks; rank++) {
+    size_t ranks = state->options->ranks;
+    for (size_t rank = 0; rank < ranks; rank++) {
         struct replay_load load = state->engine->load(state->ranks, rank);
         most_blocks = load.used_blocks > most_blocks ? load.used_blocks : most_blocks;
         most_running = load.running > most_running ? load.running : most_running;
         all_blocks += load.used_blocks;
         all_running += load.running;
     }
-    sample(most_blocks, all_blocks, state->options->ranks, &state->kv_ratios, &state->kv_samples);
-    sample(most_running, all_running, state->options->ranks, &state->batch_ratios, &state->batch_samples);
+    sample(most_blocks, all_blocks, ranks, passes, &state->kv_ratios, &state->kv_samples);
+    sample(most_running, all_running, ranks, passes, &state->batch_ratios, &state->batch_samples);
 }
 
 /* Adds up how much a rank holds for how long. */
@@ -193,7 +195,7 @@ static void pass_in_lockstep(struct state *state)
     if (slowest_ms == 0.0) {
         return;
     }
-    sample_imbalance(state);
+    sample_imbalance(state, 1);
     state->run->passes++;
     state->now += slowest_ms / 1000.0;
     for (size_t rank = 0; rank < state->options->ranks; rank++) {
@@ -231,7 +233,7 @@ static double next_event(const struct state *state)
 /* Starts a pass on every rank that has work and makes none. */
 static void start_idle_ranks(struct state *state)
 {
-    size_t started = 0;
+    uint64_t started = 0;
     for (size_t rank = 0; rank < state->options->ranks; rank++) {
         double ms = isinf(state->pass_ends[rank]) ? begin_pass(state, rank) : 0.0;
         if (ms > 0.0) {
@@ -241,8 +243,8 @@ static void start_idle_ranks(struct state *state)
             started++;
         }
     }
-    for (; started > 0; started--) {
-        sample_imbalance(state);
+    if (started > 0) {
+        sample_imbalance(state, started);
     }
 }
 

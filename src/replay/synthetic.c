@@ -30,8 +30,8 @@
 #define MOST_TOKENS 131072
 #define MOST_SIGMA 4
 
-/* Slower than that, and the last of MOST_REQUESTS might arrive beyond the largest double. */
-#define LEAST_RATE 1e-290
+/* Slower than that, and the last of MOST_REQUESTS might arrive after more than 300 years. */
+#define LEAST_RATE 1e-3
 
 #define TWO_PI 6.283185307179586
 
@@ -45,7 +45,7 @@ static const char *const NAMES[KEYS] = {
 
 static const char *const ACCEPTED[KEYS] = {
     [REQUESTS] = "an integer from 1 to 10000000",
-    [RATE] = "arrivals per second, a finite number above 0",
+    [RATE] = "arrivals per second, a finite number from 0.001 on",
     [PROMPT] = "the median of the prompt tokens, a number from 1 to 131072",
     [OUTPUT] = "the median of the output tokens, a number from 1 to 131072",
     [SIGMA] = "the standard deviation of the logarithm of lengths, a number from 0 to 4",

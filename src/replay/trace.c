@@ -14,7 +14,6 @@
 
 #include <inttypes.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,9 +24,12 @@
 #define TRACE_MAX_BYTES ((size_t)1 << 30)
 _Static_assert(TRACE_MAX_BYTES <= INT_MAX, "json-c takes the length of a line as an int");
 
-/* Up to here a double holds every integer, so that what is computed of token counts is exact. */
-#define MOST_TOKENS ((uint64_t)1 << 53)
-#define COUNT_ACCEPTED "an integer from 0 to 9007199254740992 (2^53)"
+/* Far above what a model takes, and little enough that a run, which makes a pass for each token, ends soon. */
+#define MOST_TOKENS ((uint64_t)1 << 24)
+#define COUNT_ACCEPTED "an integer from 0 to 16777216 (2^24)"
+
+/* Some 300 years: times stay finite whatever they are divided by. */
+#define MOST_SECONDS 1e10
 
 /* The whole years from 1970 whose nanoseconds fit into 64 bits. */
 #define FIRST_YEAR 1970
@@ -172,7 +174,7 @@ static bool read_seconds(const struct field *field, struct arrival *arrival)
         return false;
     }
     *arrival = (struct arrival){.number = strtod(field->text, &end)};
-    return end == field->text + field->length && isfinite(arrival->number);
+    return end == field->text + field->length && arrival->number <= MOST_SECONDS;
 }
 
 static bool is_leap(int64_t year)
@@ -297,12 +299,12 @@ static const struct format PLAIN = {
     .names = {"arrival_s", "prompt_tokens", "output_tokens"},
     .units_per_second = 1,
     .read_arrival = read_seconds,
-    .arrival_accepted = "a finite decimal number of at least 0",
+    .arrival_accepted = "a decimal number from 0 to 1e10, in seconds",
 };
 static const struct format MOONCAKE = {
     .names = {"timestamp", "input_length", "output_length"},
     .units_per_second = 1000,
-    .arrival_accepted = "a finite number of at least 0",
+    .arrival_accepted = "a number from 0 to 1e13, in milliseconds",
 };
 
 /* Splits the current line at its commas. */
@@ -393,7 +395,7 @@ static kvca_status read_timestamp(const struct reading *reading, json_object *va
 {
     bool number = json_object_is_type(value, json_type_int) || json_object_is_type(value, json_type_double);
     *arrival = (struct arrival){.number = number ? json_object_get_double(value) : -1};
-    if (!isfinite(arrival->number) || arrival->number < 0) {
+    if (!(arrival->number >= 0 && arrival->number <= MOST_SECONDS * reading->format->units_per_second)) {
         return refuse_value(reading, ARRIVAL, value, reading->format->arrival_accepted);
     }
     return KVCA_OK;

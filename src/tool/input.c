@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that commands read. */
+/* What commands read: files, and numbers on the command line. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "../file.h"
 #include "tool.h"
+
+bool tool_read_decimal(const char *text, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    return text[0] != '\0' && strspn(text, "0123456789.eE+-") == strlen(text) && *end == '\0';
+}
 
 static bool is_standard_input(const char *argument)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kvca: the operator's command. One file holds one command; this one finds it. */
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -48,14 +49,15 @@ int tool_wrong_use(const char *command, const char *format, ...)
     return TOOL_WRONG_USE;
 }
 
-bool tool_read_uint64(const char *command, const char *option, const char *argument, uint64_t *value)
+bool tool_read_integer(const char *command, const char *option, const char *argument, uint64_t least, uint64_t most,
+                       uint64_t *value)
 {
     bool digits = argument[0] != '\0' && strspn(argument, "0123456789") == strlen(argument);
     errno = 0;
     unsigned long long number = strtoull(argument, NULL, 10);
-    if (!digits || errno == ERANGE || number > UINT64_MAX) {
-        tool_wrong_use(command, "%s takes an integer from 0 to %llu; found \"%s\"", option,
-                       (unsigned long long)UINT64_MAX, argument);
+    if (!digits || errno == ERANGE || number < least || number > most) {
+        tool_wrong_use(command, "%s takes an integer from %" PRIu64 " to %" PRIu64 "; found \"%s\"", option, least,
+                       most, argument);
         return false;
     }
     *value = number;

@@ -13,7 +13,7 @@
 #define MOST_POLICIES 64
 #define MOST_RANKS 4096
 #define MOST_SEEDS 1000
-#define MOST_BLOCK_TOKENS 65536
+#define MOST_BLOCK_TOKENS 1024
 
 static const char HELP[] =
     "Usage: kvca replay [OPTION]... TRACE\n"
@@ -110,23 +110,12 @@ static const struct option OPTIONS[] = {
 
 static bool read_integer(const char *option, const char *argument, uint64_t least, uint64_t most, uint64_t *value)
 {
-    if (!tool_read_uint64(NAME, option, argument, value)) {
-        return false;
-    }
-    if (*value < least || *value > most) {
-        tool_wrong_use(NAME, "%s takes an integer from %" PRIu64 " to %" PRIu64 "; found \"%s\"", option, least, most,
-                       argument);
-        return false;
-    }
-    return true;
+    return tool_read_integer(NAME, option, argument, least, most, value);
 }
 
 static bool read_number(const char *option, const char *argument, double least, double most, double *value)
 {
-    char *end;
-    bool plain = argument[0] != '\0' && strspn(argument, "0123456789.eE+-") == strlen(argument);
-    *value = strtod(argument, &end);
-    if (!plain || *end != '\0' || !(*value >= least && *value <= most)) {
+    if (!tool_read_decimal(argument, value) || *value < least || *value > most) {
         tool_wrong_use(NAME, "%s takes a number from %g to %g; found \"%s\"", option, least, most, argument);
         return false;
     }
@@ -248,7 +237,7 @@ static bool take_option(int option, struct arguments *arguments)
         arguments->synthetic = optarg ? optarg : "";
         return true;
     case OPTION_SEED:
-        return tool_read_uint64(NAME, "--seed", optarg, &arguments->seed);
+        return read_integer("--seed", optarg, 0, UINT64_MAX, &arguments->seed);
     case OPTION_SEEDS:
         return read_integer("--seeds", optarg, 1, MOST_SEEDS, &arguments->seeds);
     case OPTION_FORMAT:

@@ -68,9 +68,9 @@ static bool take_option(int option, struct arguments *arguments)
         return tool_read_role(NAME, optarg, &arguments->role);
     case OPTION_REQUEST_BLOCKS:
         arguments->has_request_blocks = true;
-        return tool_read_uint64(NAME, "--request-blocks", optarg, &arguments->request_blocks);
+        return tool_read_integer(NAME, "--request-blocks", optarg, 0, UINT64_MAX, &arguments->request_blocks);
     case OPTION_SEED:
-        return tool_read_uint64(NAME, "--seed", optarg, &arguments->seed);
+        return tool_read_integer(NAME, "--seed", optarg, 0, UINT64_MAX, &arguments->seed);
     case OPTION_JSON:
         arguments->json = true;
         return true;

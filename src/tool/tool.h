@@ -20,8 +20,12 @@ int tool_replay(int argc, char **argv);
 /* Says what is wrong with the command line and where help is. Returns TOOL_WRONG_USE. */
 int tool_wrong_use(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Reads the argument of an option; says so and returns false when it is not accepted. */
-bool tool_read_uint64(const char *command, const char *option, const char *argument, uint64_t *value);
+/* Reads the argument of an option, from `least` to `most`; says so and returns false when it is not accepted. */
+bool tool_read_integer(const char *command, const char *option, const char *argument, uint64_t least, uint64_t most,
+                       uint64_t *value);
+/* Reads a decimal number; false when the text is none. */
+bool tool_read_decimal(const char *text, double *value);
+
 bool tool_read_role(const char *command, const char *argument, kvca_role *role);
 
 /* What messages call the file that an argument names: "-" is standard input. */
