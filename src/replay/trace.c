@@ -20,39 +20,17 @@
 #include <json-c/json.h>
 
 #include "../tool/tool.h"
+#include "trace_field.h"
 
 #define TRACE_MAX_BYTES ((size_t)1 << 30)
 _Static_assert(TRACE_MAX_BYTES <= INT_MAX, "json-c takes the length of a line as an int");
-
-/* Far above what a model takes, and little enough that a run, which makes a pass for each token, ends soon. */
-#define MOST_TOKENS ((uint64_t)1 << 24)
-#define COUNT_ACCEPTED "an integer from 0 to 16777216 (2^24)"
-
-/* Some 300 years: times stay finite whatever they are divided by. */
-#define MOST_SECONDS 1e10
-
-/* The whole years from 1970 whose nanoseconds fit into 64 bits. */
-#define FIRST_YEAR 1970
-#define LAST_YEAR 2261
 
 #define FIRST_ROOM ((size_t)1024)
 
 enum column { ARRIVAL, PROMPT, OUTPUT, COLUMNS };
 
-/* A piece of a line; not terminated. */
-struct field {
-    const char *text;
-    size_t length;
-};
-
-/* When a request arrives, as the file says it. Only differences count: each format uses one of the two. */
-struct arrival {
-    int64_t nanoseconds; /* since 1970, of a date: a double would round it */
-    double number;       /* in the unit of the format */
-};
-
 struct entry {
-    struct arrival arrival;
+    struct replay_arrival arrival;
     uint64_t prompt_tokens;
     uint64_t output_tokens;
     size_t index; /* in the file, from 0 */
@@ -62,7 +40,7 @@ struct format {
     const char *header; /* the first line; NULL where every line is a JSON object */
     const char *names[COLUMNS];
     double units_per_second; /* of arrival.number */
-    bool (*read_arrival)(const struct field *field, struct arrival *arrival);
+    bool (*read_arrival)(const struct replay_field *field, struct replay_arrival *arrival);
     const char *arrival_accepted;
 };
 
@@ -70,7 +48,7 @@ struct reading {
     const char *name;
     const char *at; /* what is left of the text */
     const char *end;
-    struct field line; /* the current one, without its end */
+    struct replay_field line; /* the current one, without its end */
     size_t line_number;
     const struct format *format;
     json_tokener *tokener;
@@ -104,7 +82,7 @@ static kvca_status refuse(const struct reading *reading, const char *place, cons
     return KVCA_ERR_CONFIG;
 }
 
-static bool is_blank(const struct field *line)
+static bool is_blank(const struct replay_field *line)
 {
     for (size_t i = 0; i < line->length; i++) {
         if (line->text[i] != ' ' && line->text[i] != '\t') {
@@ -125,7 +103,7 @@ static bool next_line(struct reading *reading)
         if (stop > start && stop[-1] == '\r') {
             stop--;
         }
-        reading->line = (struct field){start, (size_t)(stop - start)};
+        reading->line = (struct replay_field){start, (size_t)(stop - start)};
         reading->line_number++;
         if (!is_blank(&reading->line)) {
             return true;
@@ -134,172 +112,19 @@ static bool next_line(struct reading *reading)
     return false;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool read_count(const struct field *field, uint64_t *count)
-{
-    *count = 0;
-    for (size_t i = 0; i < field->length; i++) {
-        if (!is_digit(field->text[i])) {
-            return false;
-        }
-        *count = *count * 10 + (uint64_t)(field->text[i] - '0');
-        if (*count > MOST_TOKENS) {
-            return false; /* now, before it can overflow */
-        }
-    }
-    return field->length > 0;
-}
-
-/* A sign, hexadecimal digits, "inf" and leading space are not for arrivals, though strtod() reads them. */
-static bool is_decimal(const struct field *field)
-{
-    for (size_t i = 0; i < field->length; i++) {
-        char c = field->text[i];
-        if (!is_digit(c) && (c == '\0' || !strchr(i == 0 ? "." : ".eE+-", c))) {
-            return false;
-        }
-    }
-    return field->length > 0;
-}
-
-/* Reads a field that another one follows: the comma between them stops strtod(). */
-static bool read_seconds(const struct field *field, struct arrival *arrival)
-{
-    char *end;
-    if (!is_decimal(field)) {
-        return false;
-    }
-    *arrival = (struct arrival){.number = strtod(field->text, &end)};
-    return end == field->text + field->length && arrival->number <= MOST_SECONDS;
-}
-
-static bool is_leap(int64_t year)
-{
-    return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-}
-
-static int64_t days_in_month(int64_t year, int64_t month)
-{
-    static const int64_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    return days[month - 1] + (month == 2 && is_leap(year));
-}
-
-/* In the Gregorian calendar, from the first day of year 1. */
-static int64_t days_before_year(int64_t year)
-{
-    int64_t past = year - 1;
-    return past * 365 + past / 4 - past / 100 + past / 400;
-}
-
-static int64_t days_since_1970(int64_t year, int64_t month, int64_t day)
-{
-    int64_t days = days_before_year(year) - days_before_year(1970) + day - 1;
-    for (int64_t past = 1; past < month; past++) {
-        days += days_in_month(year, past);
-    }
-    return days;
-}
-
-/* The number that `count` digits make. */
-static int64_t digits(const char *text, size_t count)
-{
-    int64_t number = 0;
-    for (size_t i = 0; i < count; i++) {
-        number = number * 10 + (text[i] - '0');
-    }
-    return number;
-}
-
-/* Whether the text begins like `pattern`, in which 0 stands for any digit. */
-static bool begins_like(const struct field *field, const char *pattern)
-{
-    size_t length = strlen(pattern);
-    if (field->length < length) {
-        return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if (pattern[i] == '0' ? !is_digit(field->text[i]) : field->text[i] != pattern[i]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static bool read_day(const char *text, int64_t *day)
-{
-    int64_t year = digits(text, 4);
-    int64_t month = digits(text + 5, 2);
-    int64_t day_of_month = digits(text + 8, 2);
-    if (year < FIRST_YEAR || year > LAST_YEAR || month < 1 || month > 12) {
-        return false;
-    }
-    *day = days_since_1970(year, month, day_of_month);
-    return day_of_month >= 1 && day_of_month <= days_in_month(year, month);
-}
-
-static bool read_second_of_day(const char *text, int64_t *second)
-{
-    int64_t hours = digits(text, 2);
-    int64_t minutes = digits(text + 3, 2);
-    int64_t seconds = digits(text + 6, 2);
-    *second = (hours * 60 + minutes) * 60 + seconds;
-    return hours < 24 && minutes < 60 && seconds < 60;
-}
-
-/* Reads what follows the seconds: nothing, or a point with one to nine digits. */
-static bool read_fraction(const struct field *field, int64_t *nanoseconds)
-{
-    *nanoseconds = 0;
-    if (field->length == 0) {
-        return true;
-    }
-    int64_t unit = 1000000000;
-    for (size_t i = 1; i < field->length; i++) {
-        if (!is_digit(field->text[i]) || unit == 1) {
-            return false;
-        }
-        unit /= 10;
-        *nanoseconds += (field->text[i] - '0') * unit;
-    }
-    return field->text[0] == '.' && field->length > 1;
-}
-
-static bool read_date(const struct field *field, struct arrival *arrival)
-{
-    static const char pattern[] = "0000-00-00 00:00:00";
-    int64_t day;
-    int64_t second;
-    int64_t nanoseconds;
-    if (!begins_like(field, pattern) || !read_day(field->text, &day) ||
-        !read_second_of_day(field->text + strlen("0000-00-00 "), &second)) {
-        return false;
-    }
-    size_t used = strlen(pattern);
-    struct field fraction = {field->text + used, field->length - used};
-    if (!read_fraction(&fraction, &nanoseconds)) {
-        return false;
-    }
-    *arrival = (struct arrival){.nanoseconds = (day * 86400 + second) * 1000000000 + nanoseconds};
-    return true;
-}
-
 static const struct format AZURE = {
     .header = "TIMESTAMP,ContextTokens,GeneratedTokens",
     .names = {"TIMESTAMP", "ContextTokens", "GeneratedTokens"},
     .units_per_second = 1,
-    .read_arrival = read_date,
-    .arrival_accepted = "a date and time like 2023-11-16 18:17:03.9799600, from 1970 to 2261",
+    .read_arrival = replay_field_date,
+    .arrival_accepted = REPLAY_DATE_ACCEPTED,
 };
 static const struct format PLAIN = {
     .header = "arrival_s,prompt_tokens,output_tokens",
     .names = {"arrival_s", "prompt_tokens", "output_tokens"},
     .units_per_second = 1,
-    .read_arrival = read_seconds,
-    .arrival_accepted = "a decimal number from 0 to 1e10, in seconds",
+    .read_arrival = replay_field_seconds,
+    .arrival_accepted = REPLAY_SECONDS_ACCEPTED,
 };
 static const struct format MOONCAKE = {
     .names = {"timestamp", "input_length", "output_length"},
@@ -308,7 +133,7 @@ static const struct format MOONCAKE = {
 };
 
 /* Splits the current line at its commas. */
-static kvca_status split_line(const struct reading *reading, struct field fields[COLUMNS])
+static kvca_status split_line(const struct reading *reading, struct replay_field fields[COLUMNS])
 {
     const char *at = reading->line.text;
     const char *end = at + reading->line.length;
@@ -319,13 +144,13 @@ static kvca_status split_line(const struct reading *reading, struct field fields
                           reading->format->header, kvca_excerpt(reading->line.text, reading->line.length).text);
         }
         const char *stop = comma ? comma : end;
-        fields[column] = (struct field){at, (size_t)(stop - at)};
+        fields[column] = (struct replay_field){at, (size_t)(stop - at)};
         at = comma ? comma + 1 : end;
     }
     return KVCA_OK;
 }
 
-static kvca_status refuse_field(const struct reading *reading, enum column column, const struct field *field,
+static kvca_status refuse_field(const struct reading *reading, enum column column, const struct replay_field *field,
                                 const char *accepted)
 {
     return refuse(reading, field->text, "%s must be %s; found \"%s\"", reading->format->names[column], accepted,
@@ -334,7 +159,7 @@ static kvca_status refuse_field(const struct reading *reading, enum column colum
 
 static kvca_status read_fields(const struct reading *reading, struct entry *entry)
 {
-    struct field fields[COLUMNS];
+    struct replay_field fields[COLUMNS];
     kvca_status status = split_line(reading, fields);
     if (status != KVCA_OK) {
         return status;
@@ -342,18 +167,18 @@ static kvca_status read_fields(const struct reading *reading, struct entry *entr
     if (!reading->format->read_arrival(&fields[ARRIVAL], &entry->arrival)) {
         return refuse_field(reading, ARRIVAL, &fields[ARRIVAL], reading->format->arrival_accepted);
     }
-    if (!read_count(&fields[PROMPT], &entry->prompt_tokens)) {
-        return refuse_field(reading, PROMPT, &fields[PROMPT], COUNT_ACCEPTED);
+    if (!replay_field_count(&fields[PROMPT], &entry->prompt_tokens)) {
+        return refuse_field(reading, PROMPT, &fields[PROMPT], REPLAY_COUNT_ACCEPTED);
     }
-    if (!read_count(&fields[OUTPUT], &entry->output_tokens)) {
-        return refuse_field(reading, OUTPUT, &fields[OUTPUT], COUNT_ACCEPTED);
+    if (!replay_field_count(&fields[OUTPUT], &entry->output_tokens)) {
+        return refuse_field(reading, OUTPUT, &fields[OUTPUT], REPLAY_COUNT_ACCEPTED);
     }
     return KVCA_OK;
 }
 
 static kvca_status refuse_json(const struct reading *reading, size_t offset, enum json_tokener_error fault)
 {
-    const struct field *line = &reading->line;
+    const struct replay_field *line = &reading->line;
     if (fault == json_tokener_continue || offset >= line->length) {
         return refuse(reading, line->text + line->length, "this JSON object is not complete; each line must be one");
     }
@@ -367,7 +192,7 @@ static kvca_status refuse_json(const struct reading *reading, size_t offset, enu
 /* Reads the current line as JSON. Put `*object` after KVCA_OK. */
 static kvca_status parse_object(const struct reading *reading, json_object **object)
 {
-    const struct field *line = &reading->line;
+    const struct replay_field *line = &reading->line;
     if (line->text[0] != '{') { /* all else that JSON may be */
         return refuse(reading, line->text, "each line must be a JSON object; found \"%s\"",
                       kvca_excerpt(line->text, line->length).text);
@@ -391,11 +216,11 @@ static kvca_status refuse_value(const struct reading *reading, enum column colum
                   kvca_excerpt(found, strlen(found)).text);
 }
 
-static kvca_status read_timestamp(const struct reading *reading, json_object *value, struct arrival *arrival)
+static kvca_status read_timestamp(const struct reading *reading, json_object *value, struct replay_arrival *arrival)
 {
     bool number = json_object_is_type(value, json_type_int) || json_object_is_type(value, json_type_double);
-    *arrival = (struct arrival){.number = number ? json_object_get_double(value) : -1};
-    if (!(arrival->number >= 0 && arrival->number <= MOST_SECONDS * reading->format->units_per_second)) {
+    *arrival = (struct replay_arrival){.number = number ? json_object_get_double(value) : -1};
+    if (!(arrival->number >= 0 && arrival->number <= REPLAY_MOST_SECONDS * reading->format->units_per_second)) {
         return refuse_value(reading, ARRIVAL, value, reading->format->arrival_accepted);
     }
     return KVCA_OK;
@@ -406,7 +231,8 @@ static kvca_status read_length(const struct reading *reading, enum column column
 {
     int64_t length = json_object_is_type(value, json_type_int) ? json_object_get_int64(value) : -1;
     *tokens = (uint64_t)length;
-    return length >= 0 && *tokens <= MOST_TOKENS ? KVCA_OK : refuse_value(reading, column, value, COUNT_ACCEPTED);
+    return length >= 0 && *tokens <= REPLAY_MOST_TOKENS ? KVCA_OK
+                                                        : refuse_value(reading, column, value, REPLAY_COUNT_ACCEPTED);
 }
 
 static kvca_status find_values(const struct reading *reading, json_object *object, json_object *values[COLUMNS])
@@ -499,7 +325,7 @@ static kvca_status read_trace(struct reading *reading)
 {
     if (!next_line(reading)) {
         reading->line_number = 1;
-        reading->line = (struct field){reading->end, 0};
+        reading->line = (struct replay_field){reading->end, 0};
         return refuse_format(reading, "nothing");
     }
     reading->format = find_format(reading);
@@ -514,7 +340,7 @@ static kvca_status read_trace(struct reading *reading)
     return read_entries(reading);
 }
 
-static int compare_arrivals(const struct arrival *a, const struct arrival *b)
+static int compare_arrivals(const struct replay_arrival *a, const struct replay_arrival *b)
 {
     if (a->nanoseconds != b->nanoseconds) {
         return a->nanoseconds < b->nanoseconds ? -1 : 1;
@@ -537,7 +363,7 @@ static int compare_entries(const void *a, const void *b)
 static size_t count_unsorted(const struct entry *entries, size_t count)
 {
     size_t unsorted = 0;
-    const struct arrival *latest = &entries[0].arrival;
+    const struct replay_arrival *latest = &entries[0].arrival;
     for (size_t i = 1; i < count; i++) {
         int order = compare_arrivals(&entries[i].arrival, latest);
         unsorted += order < 0;
@@ -547,7 +373,8 @@ static size_t count_unsorted(const struct entry *entries, size_t count)
 }
 
 /* Seconds from the first arrival to another, rounded once: the difference is taken in the unit of the file. */
-static double seconds_between(const struct format *format, const struct arrival *first, const struct arrival *other)
+static double seconds_between(const struct format *format, const struct replay_arrival *first,
+                              const struct replay_arrival *other)
 {
     return (double)(other->nanoseconds - first->nanoseconds) / 1e9 +
            (other->number - first->number) / format->units_per_second;
