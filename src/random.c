@@ -12,6 +12,8 @@
 
 _Static_assert(ATOMIC_LLONG_LOCK_FREE != 0, "a policy is shared without a lock: 64-bit atomics must need none");
 
+#define GOLDEN_GAMMA UINT64_C(0x9e3779b97f4a7c15)
+
 uint64_t kvca_mix(uint64_t value)
 {
     value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
@@ -19,11 +21,14 @@ uint64_t kvca_mix(uint64_t value)
     return value ^ (value >> 31);
 }
 
+uint64_t kvca_nth(uint64_t seed, uint64_t index)
+{
+    return kvca_mix(seed + (index + 1) * GOLDEN_GAMMA);
+}
+
 static uint64_t next(_Atomic uint64_t *state)
 {
-    const uint64_t golden_gamma = 0x9e3779b97f4a7c15;
-    uint64_t before = atomic_fetch_add_explicit(state, golden_gamma, memory_order_relaxed);
-    return kvca_mix(before + golden_gamma);
+    return kvca_nth(atomic_fetch_add_explicit(state, GOLDEN_GAMMA, memory_order_relaxed), 0);
 }
 
 uint64_t kvca_draw(_Atomic uint64_t *state, uint64_t n)

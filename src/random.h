@@ -9,6 +9,9 @@
 /* A bijection in which every input bit moves every output bit: the finaliser of SplitMix64, see random.c. */
 uint64_t kvca_mix(uint64_t value);
 
+/* Number `index`, from 0, of those that a seed gives. */
+uint64_t kvca_nth(uint64_t seed, uint64_t index);
+
 /*
  * Draws uniformly from 0 .. n - 1, for n >= 1. Threads may share `state`: each draw takes numbers of its own, by one
  * atomic addition each.

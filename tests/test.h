@@ -41,6 +41,10 @@ void print_rank_set(const kvca_params *params, const struct rank_set *set);
 /* A policy with a fixed seed; fails the test when there is none. */
 kvca_policy *make_policy(kvca_params params);
 
+/* Makes a file with this content, to be unlinked, and writes its name; fails the test where it cannot. */
+#define TEST_PATH 32
+void make_file(char path[TEST_PATH], const void *content, size_t size);
+
 /* The same numbers in every run: SplitMix64, written a second time on purpose. */
 uint64_t next_random(uint64_t *state);
 uint64_t random_below(uint64_t *state, uint64_t n);

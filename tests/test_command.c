@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `kvca check` on every document of vectors/config.yaml: what it prints, where, and its exit status. */
-#define _DEFAULT_SOURCE /* mkstemp, popen */
+#define _DEFAULT_SOURCE /* popen */
 
 #include "test.h"
 
@@ -12,17 +12,13 @@
 static yaml_document_t document;
 
 /* A policy file for one case, removed when the case is over. */
-static char path[32];
+static char path[TEST_PATH];
 
 static int write_file(void **state)
 {
     yaml_node_t *text = vector_get(&document, *state, "text");
-    strcpy(path, "/tmp/kvca-test-XXXXXX");
-    int descriptor = mkstemp(path);
-    size_t size = text->data.scalar.length;
-    bool written = descriptor >= 0 && write(descriptor, text->data.scalar.value, size) == (ssize_t)size;
-    close(descriptor);
-    return written ? 0 : -1;
+    make_file(path, text->data.scalar.value, text->data.scalar.length);
+    return 0;
 }
 
 static int remove_file(void **state)

@@ -316,12 +316,9 @@ static void unreadable_files_are_refused(void **state)
 static void file_loads_like_a_buffer(void **state)
 {
     (void)state;
-    char path[] = "/tmp/kvca-test-XXXXXX";
-    int descriptor = mkstemp(path);
-    assert_true(descriptor >= 0);
+    char path[TEST_PATH];
     const char text[] = "capacity_fraction: 0.25\n";
-    assert_int_equal(write(descriptor, text, sizeof text - 1), sizeof text - 1);
-    close(descriptor);
+    make_file(path, text, sizeof text - 1);
     kvca_params params;
     kvca_status status = kvca_config_load_file(path, KVCA_ROLE_DECODE, &params, NULL);
     unlink(path);

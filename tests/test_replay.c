@@ -13,20 +13,6 @@
 #define MOST_REQUESTS 8
 #define MOST_PASSES 10
 
-/* main.c, which has these for the command, is not linked here. */
-void tool_out_of_memory(void)
-{
-    fail_msg("out of memory");
-    abort();
-}
-
-void *tool_resize(void *memory, size_t size)
-{
-    void *resized = realloc(memory, size);
-    assert_non_null(resized);
-    return resized;
-}
-
 /*
  * A run on paper. Blocks have 4 tokens. For each pass it lists the context tokens of its batch, which give its length,
  * and the contexts that were computed anew in it; for each request the number of passes before it was admitted and

@@ -21,24 +21,11 @@
 #define DATE "TIMESTAMP must be a date and time like 2023-11-16 18:17:03.9799600, from 1970 to 2261; found "
 #define COUNT_RANGE "must be an integer from 0 to 16777216 (2^24); found "
 
-/* What the command's main.c offers to the reader. */
-void *tool_resize(void *memory, size_t size)
-{
-    void *resized = realloc(memory, size);
-    assert_non_null(resized);
-    return resized;
-}
-
 /* Reads a text by way of a file. The file's name is taken off the message. */
 static kvca_status load(const char *text, size_t size, struct replay_trace *trace, kvca_error *error)
 {
-    char path[] = "/tmp/kvca-test-XXXXXX";
-    int descriptor = mkstemp(path);
-    assert_true(descriptor >= 0);
-    FILE *file = fdopen(descriptor, "w");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, size, file), size);
-    assert_int_equal(fclose(file), 0);
+    char path[TEST_PATH];
+    make_file(path, text, size);
     *error = (kvca_error){.status = KVCA_OK};
     kvca_status status = replay_trace_load(path, trace, error);
     assert_int_equal(unlink(path), 0);

@@ -100,7 +100,7 @@ static void fill(struct series *series, int kind, const struct replay_options *o
     series->count = 0;
     for (size_t i = 0; i < trace->count; i++) {
         if (run->outcomes[i].end == REPLAY_COMPLETED) {
-            double arrival = trace->requests[i].arrival_s / options->speed;
+            double arrival = replay_arrival_s(options, &trace->requests[i]);
             series->values[series->count++] = value_of(kind, &trace->requests[i], arrival, &run->outcomes[i]);
         }
     }

@@ -2,10 +2,10 @@
 #include "report.h"
 
 #include <inttypes.h>
-#include <json-c/json.h>
 #include <math.h>
 #include <string.h>
 
+#include "../tool/json.h"
 #include "../tool/table.h"
 #include "../tool/tool.h"
 
@@ -124,24 +124,17 @@ void replay_print_table(const struct replay_result *results, size_t policies, si
     print_unfinished(results, policies, seeds);
 }
 
-static void add(json_object *object, const char *key, json_object *value)
-{
-    if (json_object_object_add(object, key, value) != 0) {
-        tool_out_of_memory();
-    }
-}
-
 static json_object *result_object(const struct replay_result *result)
 {
     json_object *object = json_object_new_object();
-    add(object, "policy", json_object_new_string(kvca_shown_name(result->policy).text));
-    add(object, "seed", json_object_new_uint64(result->seed));
+    json_add(object, "policy", json_object_new_string(kvca_shown_name(result->policy).text));
+    json_add(object, "seed", json_object_new_uint64(result->seed));
     for (int metric = 0; metric < REPLAY_METRICS; metric++) {
         double value = result->values[metric];
         bool count = replay_metric_is_count((enum replay_metric)metric);
-        add(object, replay_metric_name((enum replay_metric)metric),
-            count ? json_object_new_uint64((uint64_t)value)
-                  : json_object_new_double_s(value, tool_number(value).text));
+        json_add(object, replay_metric_name((enum replay_metric)metric),
+                 count ? json_object_new_uint64((uint64_t)value)
+                       : json_object_new_double_s(value, tool_number(value).text));
     }
     return object;
 }
@@ -150,13 +143,9 @@ void replay_print_json(const struct replay_result *results, size_t count)
 {
     json_object *array = json_object_new_array();
     for (size_t i = 0; i < count; i++) {
-        if (json_object_array_add(array, result_object(&results[i])) != 0) {
-            tool_out_of_memory();
-        }
+        json_append(array, result_object(&results[i]));
     }
-    puts(json_object_to_json_string_ext(array, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-                                                   JSON_C_TO_STRING_NOSLASHESCAPE));
-    json_object_put(array);
+    json_print(array);
 }
 
 /* A field of CSV, quoted where it must be (RFC 4180). */

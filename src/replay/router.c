@@ -9,10 +9,7 @@
 /* The pool is as large as the run needs and is used as documented: a failure is a fault of this program. */
 static void must(kvca_status status)
 {
-    if (status != KVCA_OK) {
-        fprintf(stderr, "kvca replay: %s\n", kvca_strerror(status));
-        exit(TOOL_FAULTY_INPUT);
-    }
+    tool_must("kvca replay", status);
 }
 
 void replay_router_init(struct replay_router *router, const struct replay_options *options,

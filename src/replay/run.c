@@ -20,7 +20,7 @@ struct state {
     struct replay_ranks *ranks;
     struct replay_run *run;
     double now;
-    size_t next;         /* the request that is routed next */
+    size_t next;         /* the request that is routed next; never one that is dropped */
     double recompute_ms; /* of the rank that admits */
     double *pass_ends;   /* of each independent rank; infinite while it is idle */
     double kv_ratios;    /* sums over passes */
@@ -42,7 +42,7 @@ static double prefill_ms(double tokens)
 
 static double arrival(const struct state *state, size_t request)
 {
-    return state->trace->requests[request].arrival_s / state->options->speed;
+    return replay_arrival_s(state->options, &state->trace->requests[request]);
 }
 
 static void on_admitted(void *user, size_t request, uint64_t context, bool again)
@@ -111,7 +111,6 @@ static void skip_dropped(struct state *state)
 /* Routes requests that have arrived, in order, until one is held. */
 static void route_arrived(struct state *state)
 {
-    skip_dropped(state);
     while (state->next < state->trace->count && arrival(state, state->next) <= state->now) {
         size_t request = state->next;
         size_t rank;
@@ -206,7 +205,7 @@ static void pass_in_lockstep(struct state *state)
 
 static void run_in_lockstep(struct state *state)
 {
-    for (skip_dropped(state); !is_over(state); skip_dropped(state)) {
+    while (!is_over(state)) {
         bool idle = state->router.in_flight == 0;
         if (idle && arrival(state, state->next) > state->now) {
             state->now = arrival(state, state->next);
@@ -263,7 +262,6 @@ static void run_independently(struct state *state)
     for (size_t rank = 0; rank < state->options->ranks; rank++) {
         state->pass_ends[rank] = HUGE_VAL;
     }
-    skip_dropped(state);
     while (!is_over(state)) {
         route_arrived(state);
         start_idle_ranks(state);
@@ -272,7 +270,6 @@ static void run_independently(struct state *state)
             state->now = time;
             end_passes(state);
         }
-        skip_dropped(state);
     }
 }
 
@@ -310,6 +307,7 @@ void replay_run(const struct replay_engine *engine, const struct replay_options 
     replay_router_init(&state.router, options, trace, policy, seed);
     state.ranks = engine->make(options, trace, &state.listener);
     state.pass_ends = tool_resize(NULL, options->ranks * sizeof *state.pass_ends);
+    skip_dropped(&state);
     if (options->independent) {
         run_independently(&state);
     } else {

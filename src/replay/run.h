@@ -35,6 +35,12 @@ struct replay_run {
     uint64_t left_blocks;      /* booked or in use at the end: 0 */
 };
 
+/* When a request arrives in a run. */
+static inline double replay_arrival_s(const struct replay_options *options, const struct replay_request *request)
+{
+    return request->arrival_s / options->speed;
+}
+
 /* Runs. The trace's times are divided by options->speed here. Free `run` afterwards. */
 void replay_run(const struct replay_engine *engine, const struct replay_options *options,
                 const struct replay_trace *trace, const struct replay_policy *policy, uint64_t seed,

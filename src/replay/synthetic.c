@@ -180,9 +180,7 @@ static kvca_status read_spec(const char *spec, struct settings *settings, kvca_e
 /* A number above 0 and below 1, from the upper 53 bits of one of SplitMix64. An odd one, so that it is neither. */
 static double uniform(uint64_t seed, uint64_t index)
 {
-    const uint64_t golden_gamma = 0x9e3779b97f4a7c15;
-    uint64_t bits = kvca_mix(seed + (index + 1) * golden_gamma);
-    return (double)(bits >> 11 | 1) * 0x1p-53;
+    return (double)(kvca_nth(seed, index) >> 11 | 1) * 0x1p-53;
 }
 
 static uint64_t tokens(double median, double sigma, double normal)

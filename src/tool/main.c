@@ -73,21 +73,6 @@ bool tool_read_role(const char *command, const char *argument, kvca_role *role)
     return true;
 }
 
-void tool_out_of_memory(void)
-{
-    fputs("kvca: out of memory\n", stderr);
-    exit(TOOL_FAULTY_INPUT);
-}
-
-void *tool_resize(void *memory, size_t size)
-{
-    void *resized = realloc(memory, size);
-    if (!resized) {
-        tool_out_of_memory();
-    }
-    return resized;
-}
-
 struct number tool_number(double value)
 {
     struct number number;

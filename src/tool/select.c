@@ -128,15 +128,6 @@ static void print_warning(void *user, const kvca_warning *warning)
             warning->row, warning->worker_id, warning->dp_rank);
 }
 
-/* What was loaded is sound, so that a failure from here on is one of memory. */
-static void must(kvca_status status)
-{
-    if (status != KVCA_OK) {
-        fprintf(stderr, "%s: %s\n", NAME, kvca_strerror(status));
-        exit(TOOL_FAULTY_INPUT);
-    }
-}
-
 static void decide(struct decision *decision, bool json)
 {
     const kvca_ranks *ranks = &decision->ranks;
@@ -144,13 +135,14 @@ static void decide(struct decision *decision, bool json)
     kvca_explanation *explained = tool_resize(NULL, ranks->count * sizeof *explained);
     kvca_policy *policy;
     kvca_selection first;
-    must(kvca_policy_new(&decision->policy.params, &policy));
-    must(kvca_policy_set_seed(policy, decision->seed));
-    must(kvca_policy_set_warning(policy, print_warning, NULL));
-    must(kvca_select(policy, ranks, &decision->selection));
-    must(kvca_tie_set(policy, ranks, tied, ranks->count, &first));
+    /* What was loaded is sound, so that a failure from here on is one of memory. */
+    tool_must(NAME, kvca_policy_new(&decision->policy.params, &policy));
+    tool_must(NAME, kvca_policy_set_seed(policy, decision->seed));
+    tool_must(NAME, kvca_policy_set_warning(policy, print_warning, NULL));
+    tool_must(NAME, kvca_select(policy, ranks, &decision->selection));
+    tool_must(NAME, kvca_tie_set(policy, ranks, tied, ranks->count, &first));
     for (size_t row = 0; row < ranks->count; row++) {
-        must(kvca_explain(policy, ranks, &decision->selection, row, &explained[row]));
+        tool_must(NAME, kvca_explain(policy, ranks, &decision->selection, row, &explained[row]));
     }
     decision->tied = tied;
     decision->explained = explained;

@@ -43,6 +43,9 @@ _Noreturn void tool_out_of_memory(void);
 /* realloc() that ends the program when memory has run out. */
 void *tool_resize(void *memory, size_t size);
 
+/* Ends the program with a message unless `status` is KVCA_OK: for what cannot fail unless memory has run out. */
+void tool_must(const char *command, kvca_status status);
+
 /* The shortest text that reads back as the same number. */
 struct number {
     char text[32];
