@@ -6,7 +6,8 @@
  *
  *     truth    the parameters; for each slot its state and, unless that is free, the rank; for each owner its state;
  *              for each claimed owner and each taken slot what the one has booked on the other
- *     follows  totals and limits of each slot, the bitmap of slots that take requests, the index of identities
+ *     follows  of each slot the totals, the limit, key and room, whether it takes requests and whether it is of unknown
+ *              capacity (pool_slots.c); the index of identities (pool_ranks.c)
  *
  * Every change of the truth is one store of one word, so that a process killed around it leaves the old truth or the
  * new one. Two words that belong together, D and N of a booking, are first written to the journal, and the store that
@@ -20,9 +21,11 @@
 
 #include <kvca/pool.h>
 
+#include "select.h"
+
 /* "kvcapool" in ASCII, and a number that rises when the block's layout changes. */
 #define KVCA_POOL_MAGIC UINT64_C(0x6c6f6f706163766b)
-#define KVCA_POOL_LAYOUT 1
+#define KVCA_POOL_LAYOUT 2
 
 /* The parts of the block behind its head, in this order. */
 enum kvca_part {
@@ -32,6 +35,9 @@ enum kvca_part {
     KVCA_PART_CAPACITIES,     /* uint64_t for each slot: total_kv_blocks as reported */
     KVCA_PART_WORKERS,        /* uint64_t for each slot: worker_id */
     KVCA_PART_STATES,         /* uint64_t for each slot: generation and enum kvca_slot_state */
+    KVCA_PART_KEYS,           /* uint64_t for each slot: as kvca_ready has it, and so */
+    KVCA_PART_ROOM,           /* uint32_t for each slot */
+    KVCA_PART_UNKNOWN,        /* and a bit for each slot */
     KVCA_PART_DP_RANKS,       /* uint32_t for each slot */
     KVCA_PART_PLACEABLE,      /* a bit for each slot: takes requests */
     KVCA_PART_SCRATCH,        /* a bit for each slot, for one call */
@@ -90,14 +96,16 @@ struct kvca_pool {
     struct kvca_journal journal;
     uint64_t bank; /* which of the two parameter sets is in force */
     struct kvca_stored_params params[2];
+    struct kvca_terms terms[2]; /* kvca_terms_of() each set */
     _Atomic uint64_t generator;
     uint64_t slots;       /* no slot from here on has a rank */
     uint64_t free_hint;   /* no slot before this one is free */
     uint64_t first_claim; /* the generation that all owners began with */
+    uint64_t large;       /* how many slots have totals too large for a key */
     kvca_counters counters;
 };
 
-_Static_assert(sizeof(struct kvca_pool) == 320, "the head is laid out alike everywhere; else raise KVCA_POOL_LAYOUT");
+_Static_assert(sizeof(struct kvca_pool) == 416, "the head is laid out alike everywhere; else raise KVCA_POOL_LAYOUT");
 
 static inline void *kvca_part(kvca_pool *pool, enum kvca_part part)
 {
@@ -170,25 +178,83 @@ static inline uint32_t kvca_slot_generation(kvca_pool *pool, uint64_t slot)
 }
 
 /* The parameters in force. */
-kvca_params kvca_pool_params(kvca_pool *pool);
+static inline kvca_params kvca_pool_params(kvca_pool *pool)
+{
+    const struct kvca_stored_params *params = &pool->params[pool->bank & 1];
+    return (kvca_params){
+        .capacity_fraction = params->capacity_fraction,
+        .count_priority = params->count_priority != 0,
+        .decode_active_request_weight = params->decode_active_request_weight,
+        .capacity_blocks = params->capacity_blocks,
+    };
+}
 
-/* Puts a pool right that a death left dirty: every call begins with it. */
-void kvca_pool_heal(kvca_pool *pool);
+/* What the rule asks of them. */
+static inline const struct kvca_terms *kvca_pool_terms(kvca_pool *pool)
+{
+    return &pool->terms[pool->bank & 1];
+}
+
+/* Puts right what a death left dirty. */
+void kvca_pool_rebuild(kvca_pool *pool);
+
+/* Every call begins with it. */
+static inline void kvca_pool_heal(kvca_pool *pool)
+{
+    if (pool->dirty != KVCA_CLEAN) {
+        kvca_pool_rebuild(pool);
+    }
+}
 
 /* Frees a slot whose rank drains and has no request left. The pool is dirty before and after. */
 void kvca_pool_free_if_drained(kvca_pool *pool, uint32_t slot);
 
-/* Works out the limit of a slot from its capacity and the parameters. */
-void kvca_pool_set_limit(kvca_pool *pool, uint32_t slot);
+/* The smallest request that does not fit, or UINT32_MAX if that is past it; 0 where the slot takes none. */
+static inline uint32_t kvca_pool_room(kvca_pool *pool, uint64_t slot, uint64_t blocks)
+{
+    uint64_t limit = kvca_words(pool, KVCA_PART_LIMITS)[slot];
+    if (kvca_slot_state(pool, slot) != KVCA_SLOT_ACTIVE || blocks > limit) {
+        return 0;
+    }
+    return limit - blocks < UINT32_MAX ? (uint32_t)(limit - blocks) + 1 : UINT32_MAX;
+}
+
+/* Sets the totals of a slot, and what follows from them. The pool is dirty before and after. */
+static inline void kvca_pool_set_totals(kvca_pool *pool, uint64_t slot, uint64_t blocks, uint64_t requests)
+{
+    uint64_t *all_blocks = &kvca_words(pool, KVCA_PART_BLOCKS)[slot];
+    uint64_t *all_requests = &kvca_words(pool, KVCA_PART_REQUESTS)[slot];
+    bool was_large = kvca_is_large(*all_blocks, *all_requests);
+    bool is_large = kvca_is_large(blocks, requests);
+    kvca_store(all_blocks, blocks);
+    kvca_store(all_requests, requests);
+    if (was_large != is_large) {
+        kvca_store(&pool->large, is_large ? pool->large + 1 : pool->large - 1);
+    }
+    kvca_store(&kvca_words(pool, KVCA_PART_KEYS)[slot],
+               kvca_packed_key(kvca_pool_terms(pool)->count_priority, blocks, requests));
+    kvca_store_half(&kvca_half_words(pool, KVCA_PART_ROOM)[slot], kvca_pool_room(pool, slot, blocks));
+}
+
+/* Works out what follows from the state and capacity of a slot, and from the parameters. Dirty before and after. */
+void kvca_pool_update_slot(kvca_pool *pool, uint64_t slot);
 
 /* Adds a rank to the index, which has room. */
 void kvca_pool_index_add(kvca_pool *pool, uint32_t slot);
 
-/* Sets or clears a slot's bit in the bitmap of slots that take requests. */
-void kvca_pool_set_placeable(kvca_pool *pool, uint32_t slot, bool placeable);
+/* The index that an owner's handle names; false when this pool has none such. */
+static inline bool kvca_owner_index(kvca_pool *pool, kvca_owner owner, uint64_t *index)
+{
+    *index = (uint64_t)(uint32_t)owner - 1;
+    return (uint32_t)owner != 0 && *index < pool->max_owners;
+}
 
 /* The index of a claimed owner in `*index`; false when it is not claimed. */
-bool kvca_pool_find_owner(kvca_pool *pool, kvca_owner owner, uint64_t *index);
+static inline bool kvca_pool_find_owner(kvca_pool *pool, kvca_owner owner, uint64_t *index)
+{
+    return kvca_owner_index(pool, owner, index) &&
+           kvca_owner_entry(pool, *index)->state == ((owner & ~(uint64_t)UINT32_MAX) | KVCA_OWNER_CLAIMED);
+}
 
 /* Whether `owner` was ever handed out by this pool. */
 bool kvca_pool_knew_owner(kvca_pool *pool, kvca_owner owner);

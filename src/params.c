@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is accepted: checked here, at the edge, so that the rule can trust what it is given. */
 #include "params.h"
+#include "select.h"
 
 #include <float.h>
 
@@ -12,11 +13,6 @@ static bool is_fraction(double value)
 static bool is_weight(double value)
 {
     return value >= 0.0 && value <= DBL_MAX;
-}
-
-bool kvca_is_multiplier(double value)
-{
-    return value > 0.0 && value <= DBL_MAX;
 }
 
 kvca_status kvca_params_validate(const kvca_params *params)
@@ -42,23 +38,6 @@ static kvca_status validate_multipliers(const kvca_ranks *ranks, size_t *faulty)
             }
             return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
         }
-    }
-    return KVCA_OK;
-}
-
-kvca_status kvca_columns_validate(const kvca_ranks *ranks)
-{
-    if (!ranks) {
-        return KVCA_ERR_NULL;
-    }
-    if (ranks->count == 0) {
-        return KVCA_ERR_NO_RANKS;
-    }
-    if (!ranks->decode_cost_blocks) {
-        return KVCA_ERR_DECODE_COST_BLOCKS;
-    }
-    if (!ranks->active_requests) {
-        return KVCA_ERR_ACTIVE_REQUESTS;
     }
     return KVCA_OK;
 }

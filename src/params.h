@@ -4,10 +4,19 @@
 
 #include <kvca/kvca.h>
 
-/* Whether a rank may have this preferred_taint_multiplier. */
-bool kvca_is_multiplier(double value);
-
 /* kvca_ranks_validate() but for the multipliers: what is wrong with the set of columns. */
-kvca_status kvca_columns_validate(const kvca_ranks *ranks);
+static inline kvca_status kvca_columns_validate(const kvca_ranks *ranks)
+{
+    if (!ranks) {
+        return KVCA_ERR_NULL;
+    }
+    if (ranks->count == 0) {
+        return KVCA_ERR_NO_RANKS;
+    }
+    if (!ranks->decode_cost_blocks) {
+        return KVCA_ERR_DECODE_COST_BLOCKS;
+    }
+    return ranks->active_requests ? KVCA_OK : KVCA_ERR_ACTIVE_REQUESTS;
+}
 
 #endif

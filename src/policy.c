@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy handle: a selection is the rule (select.c), a draw among its ties, and warnings. */
+/* The policy handle: a selection is the rule (rule.h), a draw among its ties, and warnings. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "params.h"
 #include "random.h"
 #include "select.h"
 #include "warned.h"
+#include "watch.h"
 
 /* What threads write lies on cache lines of its own, apart from what all of them read. */
 struct kvca_policy {
     kvca_params params;
+    struct kvca_terms terms;
     kvca_warning_fn warn;
     void *warn_user;
     _Alignas(64) _Atomic uint64_t generator;
+    _Alignas(64) struct kvca_watch watch;
     struct kvca_warned warned;
 };
 
@@ -31,6 +35,7 @@ kvca_status kvca_policy_new(const kvca_params *params, kvca_policy **policy)
     }
     memset(made, 0, sizeof *made);
     made->params = *params;
+    made->terms = kvca_terms_of(params);
     atomic_init(&made->generator, kvca_unpredictable_seed(made));
     *policy = made;
     return KVCA_OK;
@@ -65,69 +70,77 @@ kvca_status kvca_policy_set_warning(kvca_policy *policy, kvca_warning_fn callbac
     return KVCA_OK;
 }
 
-/* Warns of the ranks of unknown capacity that are new. */
-static void warn(kvca_policy *policy, const struct kvca_view *view)
+/* Warns of a row if its capacity is unknown and the rank new. */
+static void look_at_row(kvca_policy *policy, const struct kvca_view *view, size_t row, uint64_t time)
 {
     const kvca_ranks *ranks = view->ranks;
-    uint64_t time = kvca_warned_pass(&policy->warned);
-    for (size_t row = 0; row < ranks->count; row++) {
-        if (!kvca_capacity_is_unknown(view->params, ranks->total_kv_blocks ? ranks->total_kv_blocks[row] : 0)) {
-            continue;
-        }
-        kvca_warning warning = {
-            .worker_id = ranks->worker_id ? ranks->worker_id[row] : row,
-            .dp_rank = ranks->dp_rank ? ranks->dp_rank[row] : 0,
-            .row = row,
-        };
-        if (kvca_warned_add(&policy->warned, time, warning.worker_id, warning.dp_rank)) {
-            policy->warn(policy->warn_user, &warning);
-        }
+    if (!kvca_capacity_is_unknown(view->terms, ranks->total_kv_blocks ? ranks->total_kv_blocks[row] : 0)) {
+        return;
+    }
+    kvca_warning warning = {
+        .worker_id = ranks->worker_id ? ranks->worker_id[row] : row,
+        .dp_rank = ranks->dp_rank ? ranks->dp_rank[row] : 0,
+        .row = row,
+    };
+    if (kvca_warned_add(&policy->warned, time, warning.worker_id, warning.dp_rank)) {
+        policy->warn(policy->warn_user, &warning);
     }
 }
 
-/* What kvca_select() and kvca_tie_set() share: everything but what is done with the ties. */
-static kvca_status choose(kvca_policy *policy, const kvca_ranks *ranks, struct kvca_view *view,
-                          struct kvca_choice *choice)
+/* Looks at as many rows as a selection must, some of which have an unknown capacity. */
+static void look_for_unknown(kvca_policy *policy, const struct kvca_view *view, size_t unknown)
 {
-    kvca_status status = kvca_ranks_validate(ranks, NULL);
-    if (status != KVCA_OK) {
-        return status;
+    size_t count = view->ranks->count;
+    size_t row;
+    if (!kvca_watch_knows(&policy->watch, count, unknown)) {
+        uint64_t time = kvca_warned_pass(&policy->warned);
+        for (row = 0; row < count; row++) {
+            look_at_row(policy, view, row, time);
+        }
+        kvca_watch_learn(&policy->watch, count, unknown);
+    } else if (kvca_watch_sample(&policy->watch, count, &row)) {
+        look_at_row(policy, view, row, kvca_warned_sample(&policy->warned, row));
     }
-    *view = (struct kvca_view){.params = &policy->params, .ranks = ranks};
-    *choice = kvca_view_choose(view);
-    if (choice->selection.unknown_capacity > 0 && policy->warn) {
-        warn(policy, view);
+}
+
+static void warn_of_unknown(kvca_policy *policy, const struct kvca_view *view, const kvca_selection *selection)
+{
+    if (selection->unknown_capacity > 0 && policy->warn) {
+        look_for_unknown(policy, view, selection->unknown_capacity);
     }
-    return KVCA_OK;
 }
 
 kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selection *selection)
 {
-    struct kvca_view view;
-    struct kvca_choice choice;
     if (!policy || !selection) {
         return KVCA_ERR_NULL;
     }
-    kvca_status status = choose(policy, ranks, &view, &choice);
-    if (status == KVCA_OK) {
-        choice.selection.row = kvca_view_draw(&view, &choice, &policy->generator);
-        *selection = choice.selection;
+    kvca_status status = kvca_columns_validate(ranks);
+    if (status != KVCA_OK) {
+        return status;
     }
-    return status;
+    const struct kvca_view view = {.terms = &policy->terms, .ranks = ranks};
+    if (!kvca_view_pick(&view, &policy->generator, selection)) {
+        return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
+    }
+    warn_of_unknown(policy, &view, selection);
+    return KVCA_OK;
 }
 
 kvca_status kvca_tie_set(kvca_policy *policy, const kvca_ranks *ranks, size_t *rows, size_t room,
                          kvca_selection *selection)
 {
-    struct kvca_view view;
-    struct kvca_choice choice;
     if (!policy || !selection || (!rows && room > 0)) {
         return KVCA_ERR_NULL;
     }
-    kvca_status status = choose(policy, ranks, &view, &choice);
-    if (status == KVCA_OK) {
-        kvca_view_tied(&view, &choice, 0, rows, room);
-        *selection = choice.selection;
+    kvca_status status = kvca_columns_validate(ranks);
+    if (status != KVCA_OK) {
+        return status;
     }
-    return status;
+    const struct kvca_view view = {.terms = &policy->terms, .ranks = ranks};
+    if (!kvca_view_list(&view, rows, room, selection)) {
+        return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
+    }
+    warn_of_unknown(policy, &view, selection);
+    return KVCA_OK;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ledger at work: place, grow, release. */
 #include "ledger.h"
-#include "params.h"
 #include "select.h"
 
 static void count(uint64_t *counter)
@@ -14,10 +13,8 @@ static void book(kvca_pool *pool, const struct kvca_journal *entry)
 {
     uint64_t *blocks = &kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, entry->owner)[entry->slot];
     uint64_t *requests = &kvca_owner_row(pool, KVCA_PART_OWNER_REQUESTS, entry->owner)[entry->slot];
-    uint64_t *all_blocks = &kvca_words(pool, KVCA_PART_BLOCKS)[entry->slot];
-    uint64_t *all_requests = &kvca_words(pool, KVCA_PART_REQUESTS)[entry->slot];
-    uint64_t new_blocks = *all_blocks - *blocks + entry->blocks;
-    uint64_t new_requests = *all_requests - *requests + entry->requests;
+    uint64_t all_blocks = kvca_words(pool, KVCA_PART_BLOCKS)[entry->slot] - *blocks + entry->blocks;
+    uint64_t all_requests = kvca_words(pool, KVCA_PART_REQUESTS)[entry->slot] - *requests + entry->requests;
     kvca_store(&pool->journal.owner, entry->owner);
     kvca_store(&pool->journal.slot, entry->slot);
     kvca_store(&pool->journal.blocks, entry->blocks);
@@ -25,8 +22,7 @@ static void book(kvca_pool *pool, const struct kvca_journal *entry)
     kvca_store(&pool->dirty, KVCA_DIRTY_BOOKING);
     kvca_store(blocks, entry->blocks);
     kvca_store(requests, entry->requests);
-    kvca_store(all_blocks, new_blocks);
-    kvca_store(all_requests, new_requests);
+    kvca_pool_set_totals(pool, entry->slot, all_blocks, all_requests);
 }
 
 static void settle(kvca_pool *pool)
@@ -45,40 +41,61 @@ static struct kvca_journal entry_of(kvca_pool *pool, uint64_t owner, uint64_t sl
     };
 }
 
-static kvca_status check_multipliers(const struct kvca_view *view)
-{
-    const double *multipliers = view->ranks->preferred_taint_multiplier;
-    for (size_t slot = 0; multipliers && slot < view->ranks->count; slot++) {
-        if (kvca_view_is_candidate(view, slot) && !kvca_is_multiplier(multipliers[slot])) {
-            return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
-        }
-    }
-    return KVCA_OK;
-}
-
 static bool overflows(kvca_pool *pool, uint64_t slot, uint64_t blocks)
 {
     return kvca_words(pool, KVCA_PART_BLOCKS)[slot] > UINT64_MAX - blocks;
 }
 
-/* The slots that take requests, but for those whose D this one would raise past UINT64_MAX. */
-static const uint64_t *without_overflowing(kvca_pool *pool, uint64_t blocks)
+/*
+ * The slots that take requests, but for those whose D this one would raise past UINT64_MAX; tells whether there are
+ * such among those that may be picked.
+ */
+static const uint64_t *without_overflowing(kvca_pool *pool, const kvca_request *request, bool *overflow)
 {
     uint64_t *slots = kvca_words(pool, KVCA_PART_SCRATCH);
     const uint64_t *placeable = kvca_words(pool, KVCA_PART_PLACEABLE);
     for (uint64_t slot = 0; slot < pool->slots; slot++) {
         uint64_t bit = UINT64_C(1) << (slot % 64);
-        bool keep = (placeable[slot / 64] & bit) != 0 && !overflows(pool, slot, blocks);
-        slots[slot / 64] = keep ? slots[slot / 64] | bit : slots[slot / 64] & ~bit;
+        uint64_t eligible = request->eligible ? request->eligible[slot / 64] : UINT64_MAX;
+        slots[slot / 64] = slot % 64 == 0 ? placeable[slot / 64] : slots[slot / 64];
+        if (overflows(pool, slot, request->blocks)) {
+            *overflow |= (slots[slot / 64] & eligible & bit) != 0;
+            slots[slot / 64] &= ~bit;
+        }
     }
     return slots;
 }
 
-/* Applies the rule to the slots that may be picked, and draws. */
-static kvca_status choose(kvca_pool *pool, const kvca_request *request, kvca_selection *selection)
+/* Where no total is large, only a large request can overflow one. */
+static bool may_overflow(const kvca_pool *pool, const kvca_request *request)
 {
-    kvca_params params = kvca_pool_params(pool);
-    kvca_ranks ranks = {
+    return pool->large != 0 || request->blocks > UINT64_MAX - UINT32_MAX;
+}
+
+/* Whether keys and room say all that the rule needs for this request. */
+static bool are_ready(kvca_pool *pool, const kvca_request *request)
+{
+    return pool->large == 0 && request->blocks < UINT32_MAX && !request->eligible &&
+           !request->preferred_taint_multiplier && kvca_pool_terms(pool)->packs;
+}
+
+static bool choose_by_keys(kvca_pool *pool, const kvca_request *request, kvca_selection *selection)
+{
+    const struct kvca_keys keys = {
+        .count = (size_t)pool->slots,
+        .request_blocks = request->blocks,
+        .keys = kvca_words(pool, KVCA_PART_KEYS),
+        .room = kvca_half_words(pool, KVCA_PART_ROOM),
+        .unknown = kvca_words(pool, KVCA_PART_UNKNOWN),
+    };
+    return kvca_keys_pick(&keys, &pool->generator, selection);
+}
+
+static kvca_status choose_by_columns(kvca_pool *pool, const kvca_request *request, bool nothing_fits,
+                                     kvca_selection *selection)
+{
+    bool overflow = false;
+    const kvca_ranks ranks = {
         .count = (size_t)pool->slots,
         .decode_cost_blocks = kvca_words(pool, KVCA_PART_BLOCKS),
         .active_requests = kvca_words(pool, KVCA_PART_REQUESTS),
@@ -86,33 +103,40 @@ static kvca_status choose(kvca_pool *pool, const kvca_request *request, kvca_sel
         .preferred_taint_multiplier = request->preferred_taint_multiplier,
         .request_blocks = request->blocks,
     };
-    struct kvca_view view = {
-        .params = &params,
-        .ranks = &ranks,
+    const struct kvca_slots slots = {
         .limits = kvca_words(pool, KVCA_PART_LIMITS),
-        .candidates = {kvca_words(pool, KVCA_PART_PLACEABLE), request->eligible},
+        .placeable = may_overflow(pool, request) ? without_overflowing(pool, request, &overflow)
+                                                 : kvca_words(pool, KVCA_PART_PLACEABLE),
+        .eligible = request->eligible,
+        .only_if_fits = request->only_if_fits,
+        .nothing_fits = nothing_fits,
     };
-    kvca_status status = check_multipliers(&view);
-    if (status != KVCA_OK) {
-        return status;
+    const struct kvca_view view = {.terms = kvca_pool_terms(pool), .ranks = &ranks, .slots = &slots};
+    kvca_selection picked;
+    if (!kvca_view_pick(&view, &pool->generator, &picked)) {
+        return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
     }
-    struct kvca_choice choice = kvca_view_choose(&view);
-    if (choice.selection.ties == 0) {
-        return KVCA_NONE_ELIGIBLE;
+    if (picked.ties == 0) {
+        return overflow ? KVCA_ERR_OVERFLOW : KVCA_NONE_ELIGIBLE;
     }
-    if (overflows(pool, choice.selection.row, request->blocks)) {
-        view.candidates[0] = without_overflowing(pool, request->blocks);
-        choice = kvca_view_choose(&view);
-    }
-    if (choice.selection.ties == 0) {
-        return KVCA_ERR_OVERFLOW;
-    }
-    if (choice.selection.outcome == KVCA_FALLBACK && request->only_if_fits) {
+    if (picked.outcome == KVCA_FALLBACK && request->only_if_fits) {
         return KVCA_NONE_FITS;
     }
-    choice.selection.row = kvca_view_draw(&view, &choice, &pool->generator);
-    *selection = choice.selection;
+    *selection = picked;
     return KVCA_OK;
+}
+
+/* Applies the rule to the slots that may be picked, and draws. The selection is written for KVCA_OK alone. */
+static kvca_status choose(kvca_pool *pool, const kvca_request *request, kvca_selection *selection)
+{
+    if (pool->slots == 0) {
+        return KVCA_NONE_ELIGIBLE;
+    }
+    bool ready = are_ready(pool, request);
+    if (ready && choose_by_keys(pool, request, selection)) {
+        return KVCA_OK;
+    }
+    return choose_by_columns(pool, request, ready, selection);
 }
 
 kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_request *request, kvca_booking *booking,
@@ -126,32 +150,31 @@ kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_reques
     if (!kvca_pool_find_owner(pool, owner, &index)) {
         return KVCA_ERR_OWNER;
     }
-    kvca_selection picked;
-    kvca_status status = choose(pool, request, &picked);
+    kvca_selection unwanted;
+    kvca_selection *picked = selection ? selection : &unwanted;
+    kvca_status status = choose(pool, request, picked);
     if (status == KVCA_NONE_ELIGIBLE || status == KVCA_NONE_FITS) {
         count(&pool->counters.none);
     }
     if (status != KVCA_OK) {
         return status;
     }
-    struct kvca_journal entry = entry_of(pool, index, picked.row);
+    size_t slot = picked->row;
+    struct kvca_journal entry = entry_of(pool, index, slot);
     entry.blocks += request->blocks;
     entry.requests += 1;
     book(pool, &entry);
     count(&pool->counters.placed);
-    if (picked.outcome == KVCA_FALLBACK) {
+    if (picked->outcome == KVCA_FALLBACK) {
         count(&pool->counters.fallbacks);
     }
     settle(pool);
     *booking = (kvca_booking){
-        .slot = (uint32_t)picked.row,
-        .generation = kvca_slot_generation(pool, picked.row),
+        .slot = (uint32_t)slot,
+        .generation = kvca_slot_generation(pool, slot),
         .owner = owner,
         .blocks = request->blocks,
     };
-    if (selection) {
-        *selection = picked;
-    }
     return KVCA_OK;
 }
 

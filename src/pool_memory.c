@@ -26,8 +26,10 @@ static uint64_t part_bytes(enum kvca_part part, uint64_t max_ranks, uint64_t max
 {
     switch (part) {
     case KVCA_PART_DP_RANKS:
+    case KVCA_PART_ROOM:
         return max_ranks * sizeof(uint32_t);
     case KVCA_PART_PLACEABLE:
+    case KVCA_PART_UNKNOWN:
     case KVCA_PART_SCRATCH:
         return (max_ranks + 63) / 64 * sizeof(uint64_t);
     case KVCA_PART_INDEX:
@@ -74,14 +76,15 @@ static bool is_aligned(const void *memory)
     return (uintptr_t)memory % KVCA_POOL_ALIGNMENT == 0;
 }
 
-static struct kvca_stored_params stored(const kvca_params *params)
+static void store_params(kvca_pool *pool, uint64_t bank, const kvca_params *params)
 {
-    return (struct kvca_stored_params){
+    pool->params[bank] = (struct kvca_stored_params){
         .capacity_fraction = params->capacity_fraction,
         .decode_active_request_weight = params->decode_active_request_weight,
         .capacity_blocks = params->capacity_blocks,
         .count_priority = params->count_priority,
     };
+    pool->terms[bank] = kvca_terms_of(params);
 }
 
 /* Checks what a pool is to be made of, and lays it out. */
@@ -106,7 +109,7 @@ static kvca_pool *make(void *memory, const struct kvca_pool *head, const kvca_pa
     memset((char *)memory + sizeof pool->magic, 0, (size_t)head->bytes - sizeof pool->magic);
     memcpy((char *)memory + sizeof pool->magic, (const char *)head + sizeof head->magic,
            sizeof *head - sizeof head->magic);
-    pool->params[0] = stored(params);
+    store_params(pool, 0, params);
     pool->first_claim = (uint32_t)kvca_mix(seed); /* so that bookings of another pool are told */
     atomic_init(&pool->generator, seed);
     for (uint64_t owner = 0; owner < pool->max_owners; owner++) {
@@ -186,17 +189,6 @@ uint32_t kvca_pool_max_ranks(const kvca_pool *pool)
     return pool ? pool->max_ranks : 0;
 }
 
-kvca_params kvca_pool_params(kvca_pool *pool)
-{
-    const struct kvca_stored_params *params = &pool->params[pool->bank & 1];
-    return (kvca_params){
-        .capacity_fraction = params->capacity_fraction,
-        .count_priority = params->count_priority != 0,
-        .decode_active_request_weight = params->decode_active_request_weight,
-        .capacity_blocks = params->capacity_blocks,
-    };
-}
-
 kvca_status kvca_pool_set_params(kvca_pool *pool, const kvca_params *params)
 {
     if (!pool) {
@@ -208,11 +200,11 @@ kvca_status kvca_pool_set_params(kvca_pool *pool, const kvca_params *params)
     }
     kvca_pool_heal(pool);
     uint64_t other = (pool->bank & 1) ^ 1;
-    pool->params[other] = stored(params);
+    store_params(pool, other, params);
     kvca_store(&pool->dirty, KVCA_DIRTY);
     kvca_store(&pool->bank, other);
     for (uint32_t slot = 0; slot < pool->slots; slot++) {
-        kvca_pool_set_limit(pool, slot);
+        kvca_pool_update_slot(pool, slot);
     }
     kvca_store(&pool->dirty, KVCA_CLEAN);
     return KVCA_OK;

@@ -15,23 +15,10 @@ static kvca_owner handle(uint32_t generation, uint64_t index)
     return (uint64_t)generation << 32 | (index + 1);
 }
 
-/* The index that a handle names; false when this pool has none such. */
-static bool index_of(kvca_pool *pool, kvca_owner owner, uint64_t *index)
-{
-    *index = (uint64_t)(uint32_t)owner - 1;
-    return (uint32_t)owner != 0 && *index < pool->max_owners;
-}
-
-bool kvca_pool_find_owner(kvca_pool *pool, kvca_owner owner, uint64_t *index)
-{
-    return index_of(pool, owner, index) && kvca_owner_is_claimed(pool, *index) &&
-           generation_of(pool, *index) == (uint32_t)(owner >> 32);
-}
-
 bool kvca_pool_knew_owner(kvca_pool *pool, kvca_owner owner)
 {
     uint64_t index;
-    if (!index_of(pool, owner, &index)) {
+    if (!kvca_owner_index(pool, owner, &index)) {
         return false;
     }
     uint32_t claims = generation_of(pool, index) - (uint32_t)pool->first_claim;
@@ -70,10 +57,8 @@ static void give_back(kvca_pool *pool, uint64_t owner, uint32_t slot)
 {
     uint64_t *blocks = &kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, owner)[slot];
     uint64_t *requests = &kvca_owner_row(pool, KVCA_PART_OWNER_REQUESTS, owner)[slot];
-    uint64_t *all_blocks = &kvca_words(pool, KVCA_PART_BLOCKS)[slot];
-    uint64_t *all_requests = &kvca_words(pool, KVCA_PART_REQUESTS)[slot];
-    kvca_store(all_blocks, *all_blocks - *blocks);
-    kvca_store(all_requests, *all_requests - *requests);
+    kvca_pool_set_totals(pool, slot, kvca_words(pool, KVCA_PART_BLOCKS)[slot] - *blocks,
+                         kvca_words(pool, KVCA_PART_REQUESTS)[slot] - *requests);
     kvca_store(blocks, 0);
     kvca_store(requests, 0);
     kvca_pool_free_if_drained(pool, slot);

@@ -68,13 +68,6 @@ static void index_remove(kvca_pool *pool, uint32_t bucket)
     kvca_store_half(&index[gap], 0);
 }
 
-void kvca_pool_set_placeable(kvca_pool *pool, uint32_t slot, bool placeable)
-{
-    uint64_t *word = &kvca_words(pool, KVCA_PART_PLACEABLE)[slot / 64];
-    uint64_t bit = UINT64_C(1) << (slot % 64);
-    kvca_store(word, placeable ? *word | bit : *word & ~bit);
-}
-
 static void set_state(kvca_pool *pool, uint32_t slot, uint32_t generation, enum kvca_slot_state state)
 {
     kvca_store(&kvca_words(pool, KVCA_PART_STATES)[slot], kvca_slot_word(generation, state));
@@ -89,8 +82,7 @@ static void clear_bookings(kvca_pool *pool, uint32_t slot)
         kvca_store(&kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, owner)[slot], 0);
         kvca_store(&kvca_owner_row(pool, KVCA_PART_OWNER_REQUESTS, owner)[slot], 0);
     }
-    kvca_store(&kvca_words(pool, KVCA_PART_BLOCKS)[slot], 0);
-    kvca_store(&kvca_words(pool, KVCA_PART_REQUESTS)[slot], 0);
+    kvca_pool_set_totals(pool, slot, 0, 0);
 }
 
 /* Keeps `slots` and `free_hint` near to what they bound. */
@@ -111,7 +103,7 @@ static void free_slot(kvca_pool *pool, uint32_t slot)
         find_bucket(pool, kvca_words(pool, KVCA_PART_WORKERS)[slot], kvca_half_words(pool, KVCA_PART_DP_RANKS)[slot]);
     set_state(pool, slot, kvca_slot_generation(pool, slot) + 1, KVCA_SLOT_FREE);
     index_remove(pool, bucket);
-    kvca_pool_set_placeable(pool, slot, false);
+    kvca_pool_update_slot(pool, slot);
     clear_bookings(pool, slot);
     note_free(pool, slot);
 }
@@ -139,13 +131,6 @@ static uint32_t first_free(kvca_pool *pool)
     return slot;
 }
 
-void kvca_pool_set_limit(kvca_pool *pool, uint32_t slot)
-{
-    kvca_params params = kvca_pool_params(pool);
-    kvca_store(&kvca_words(pool, KVCA_PART_LIMITS)[slot],
-               kvca_limit(&params, kvca_words(pool, KVCA_PART_CAPACITIES)[slot]));
-}
-
 static kvca_status add_rank(kvca_pool *pool, const kvca_rank *rank, uint32_t *slot)
 {
     *slot = first_free(pool);
@@ -157,13 +142,12 @@ static kvca_status add_rank(kvca_pool *pool, const kvca_rank *rank, uint32_t *sl
     kvca_store_half(&kvca_half_words(pool, KVCA_PART_DP_RANKS)[*slot], rank->dp_rank);
     kvca_store(&kvca_words(pool, KVCA_PART_CAPACITIES)[*slot], rank->total_kv_blocks);
     set_state(pool, *slot, kvca_slot_generation(pool, *slot), KVCA_SLOT_ACTIVE);
-    kvca_pool_set_limit(pool, *slot);
+    kvca_pool_update_slot(pool, *slot);
     kvca_store(&pool->free_hint, *slot + UINT64_C(1));
     if (*slot >= pool->slots) {
         kvca_store(&pool->slots, *slot + UINT64_C(1));
     }
     kvca_pool_index_add(pool, *slot);
-    kvca_pool_set_placeable(pool, *slot, true);
     kvca_store(&pool->dirty, KVCA_CLEAN);
     return KVCA_OK;
 }
@@ -175,8 +159,7 @@ static void update_rank(kvca_pool *pool, uint32_t slot, const kvca_rank *rank)
     kvca_store(&pool->dirty, KVCA_DIRTY_PUT);
     kvca_store(&kvca_words(pool, KVCA_PART_CAPACITIES)[slot], rank->total_kv_blocks);
     set_state(pool, slot, kvca_slot_generation(pool, slot), KVCA_SLOT_ACTIVE);
-    kvca_pool_set_limit(pool, slot);
-    kvca_pool_set_placeable(pool, slot, true);
+    kvca_pool_update_slot(pool, slot);
     kvca_store(&pool->dirty, KVCA_CLEAN);
 }
 
@@ -196,11 +179,10 @@ kvca_status kvca_pool_put(kvca_pool *pool, const kvca_rank *rank, kvca_put *put)
         }
     }
     if (put) {
-        kvca_params params = kvca_pool_params(pool);
         *put = (kvca_put){
             .slot = slot,
             .added = !known,
-            .unknown_capacity = kvca_capacity_is_unknown(&params, rank->total_kv_blocks),
+            .unknown_capacity = kvca_capacity_is_unknown(kvca_pool_terms(pool), rank->total_kv_blocks),
         };
     }
     return KVCA_OK;
@@ -229,7 +211,7 @@ kvca_status kvca_pool_drain(kvca_pool *pool, uint64_t worker_id, uint32_t dp_ran
     }
     kvca_store(&pool->dirty, KVCA_DIRTY);
     set_state(pool, slot, kvca_slot_generation(pool, slot), KVCA_SLOT_DRAINING);
-    kvca_pool_set_placeable(pool, slot, false);
+    kvca_pool_update_slot(pool, slot);
     kvca_pool_free_if_drained(pool, slot);
     kvca_store(&pool->dirty, KVCA_CLEAN);
     return KVCA_OK;

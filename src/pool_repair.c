@@ -27,18 +27,16 @@ static void empty_index(kvca_pool *pool)
     }
 }
 
-/* All of a slot but its totals, which are 0 until rebuild_totals() has added them up. */
+/* All that follows of a slot. Its totals are 0 until rebuild_totals() has added them up. */
 static void rebuild_slot(kvca_pool *pool, uint32_t slot)
 {
-    enum kvca_slot_state state = kvca_slot_state(pool, slot);
-    kvca_pool_set_limit(pool, slot);
-    kvca_pool_set_placeable(pool, slot, state == KVCA_SLOT_ACTIVE);
-    if (state != KVCA_SLOT_FREE) {
+    if (kvca_slot_state(pool, slot) != KVCA_SLOT_FREE) {
         kvca_pool_index_add(pool, slot);
         kvca_store(&pool->slots, slot + UINT64_C(1));
     }
     kvca_store(&kvca_words(pool, KVCA_PART_BLOCKS)[slot], 0);
     kvca_store(&kvca_words(pool, KVCA_PART_REQUESTS)[slot], 0);
+    kvca_pool_update_slot(pool, slot);
 }
 
 /* Adds up what an owner has booked. An owner that is not claimed has nothing, and on a free slot nobody has. */
@@ -46,20 +44,19 @@ static void rebuild_totals(kvca_pool *pool, uint64_t owner)
 {
     uint64_t *blocks = kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, owner);
     uint64_t *requests = kvca_owner_row(pool, KVCA_PART_OWNER_REQUESTS, owner);
-    uint64_t *all_blocks = kvca_words(pool, KVCA_PART_BLOCKS);
-    uint64_t *all_requests = kvca_words(pool, KVCA_PART_REQUESTS);
+    const uint64_t *all_blocks = kvca_words(pool, KVCA_PART_BLOCKS);
+    const uint64_t *all_requests = kvca_words(pool, KVCA_PART_REQUESTS);
     bool claimed = kvca_owner_is_claimed(pool, owner);
     for (uint32_t slot = 0; slot < pool->max_ranks; slot++) {
         if (!claimed || kvca_slot_state(pool, slot) == KVCA_SLOT_FREE) {
             kvca_store(&blocks[slot], 0);
             kvca_store(&requests[slot], 0);
         }
-        kvca_store(&all_blocks[slot], all_blocks[slot] + blocks[slot]);
-        kvca_store(&all_requests[slot], all_requests[slot] + requests[slot]);
+        kvca_pool_set_totals(pool, slot, all_blocks[slot] + blocks[slot], all_requests[slot] + requests[slot]);
     }
 }
 
-static void rebuild(kvca_pool *pool)
+void kvca_pool_rebuild(kvca_pool *pool)
 {
     if (pool->dirty == KVCA_DIRTY_BOOKING) {
         redo_booking(pool);
@@ -69,6 +66,7 @@ static void rebuild(kvca_pool *pool)
     empty_index(pool);
     kvca_store(&pool->slots, 0);
     kvca_store(&pool->free_hint, 0);
+    kvca_store(&pool->large, 0);
     for (uint32_t slot = 0; slot < pool->max_ranks; slot++) {
         rebuild_slot(pool, slot);
     }
@@ -79,13 +77,6 @@ static void rebuild(kvca_pool *pool)
         kvca_pool_free_if_drained(pool, slot); /* its last request ended, and the slot was not freed any more */
     }
     kvca_store(&pool->dirty, KVCA_CLEAN);
-}
-
-void kvca_pool_heal(kvca_pool *pool)
-{
-    if (pool->dirty != KVCA_CLEAN) {
-        rebuild(pool);
-    }
 }
 
 kvca_status kvca_pool_repair(kvca_pool *pool, bool *repaired)

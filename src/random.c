@@ -7,6 +7,7 @@
 
 #include "random.h"
 
+#include <stdbool.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,14 +32,18 @@ static uint64_t next(_Atomic uint64_t *state)
     return kvca_nth(atomic_fetch_add_explicit(state, GOLDEN_GAMMA, memory_order_relaxed), 0);
 }
 
+/* Below 2^64 mod n there is one number too many for some results: without those, each is equally likely. */
+static bool is_excess(uint64_t number, uint64_t n)
+{
+    return number < n && number < (0 - n) % n; /* the division is slow, and hardly ever needed */
+}
+
 uint64_t kvca_draw(_Atomic uint64_t *state, uint64_t n)
 {
-    /* Below 2^64 mod n there is one number too many for some results: without those, each is equally likely. */
-    uint64_t excess = (0 - n) % n;
     uint64_t number;
     do {
         number = next(state);
-    } while (number < excess);
+    } while (is_excess(number, n));
     return number % n;
 }
 

@@ -1,240 +1,203 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rule: which rank takes the request.
- *
- * 1. The capacity of a rank is what it reports, else the parameter capacity_blocks, else unknown.
- * 2. A rank fits when D <= capacity_fraction x capacity. One of unknown capacity always fits; with the filter off
- *    all do.
- * 3. Of the ranks that fit, the fewest active requests come first (with count_priority), then the smallest
- *    (D + W x N) x preferred_taint_multiplier.
- * 4. When none fits, the smallest D comes first, and nothing else counts.
- * 5. One rank is drawn uniformly from those that come first together.
- *
- * docs/rule.md tells it at length. D is the blocks booked on a rank with this request, N its active requests, W the
- * parameter decode_active_request_weight. The tie set is the same on every machine because every value compared is
- * an integer, or a double that was rounded once after each operation.
+ * The rule, which stands in rule.h, for one row at a time, in plain C: the scan that every other one must agree with,
+ * and what explains a row. It serves processors without vectors, and everywhere a few ranks, for which vectors are slow.
  */
 #include "select.h"
 
-#include <float.h>
-
+#include "lanes_plain.h"
 #include "params.h"
-#include "random.h"
+#include "rule.h"
+#include "variant.h"
 
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
-#error "the rule needs IEEE arithmetic: build without -ffast-math, -Ofast and -ffinite-math-only"
-#endif
-#if FLT_EVAL_METHOD != 0
-#error "the rule needs doubles that are rounded after each operation: on 32-bit x86, build with -msse2 -mfpmath=sse"
-#endif
+/* What a group comes to: the rows that tie, as bits, and their key. */
+struct best {
+    uint64_t tied;
+    struct key key;
+};
 
-static bool filter_is_on(const kvca_params *params)
+/* The best rows of the group at `row`; what is counted goes into the choice. */
+LANES_FN struct best best_of_group(const struct kvca_view *view, const struct way *way, size_t row,
+                                   struct choice *choice, uint64_t *bits)
 {
-    return params->capacity_fraction <= 1.0;
-}
-
-/* D: with the request, and never past the largest integer. */
-static uint64_t decode_cost_blocks(const struct kvca_view *view, size_t row)
-{
-    uint64_t booked = view->ranks->decode_cost_blocks[row];
-    uint64_t request = view->ranks->request_blocks;
-    return booked > UINT64_MAX - request ? UINT64_MAX : booked + request;
-}
-
-static uint64_t active_requests(const struct kvca_view *view, size_t row)
-{
-    return view->ranks->active_requests[row];
-}
-
-static uint64_t reported_capacity(const struct kvca_view *view, size_t row)
-{
-    return view->ranks->total_kv_blocks ? view->ranks->total_kv_blocks[row] : 0;
-}
-
-/* 0 when unknown. */
-static uint64_t known_capacity(const kvca_params *params, uint64_t reported)
-{
-    return reported != 0 ? reported : params->capacity_blocks;
-}
-
-static uint64_t capacity(const struct kvca_view *view, size_t row)
-{
-    return known_capacity(view->params, reported_capacity(view, row));
-}
-
-uint64_t kvca_limit(const kvca_params *params, uint64_t total_kv_blocks)
-{
-    uint64_t blocks = known_capacity(params, total_kv_blocks);
-    if (!filter_is_on(params) || blocks == 0) {
-        return UINT64_MAX;
+    struct best best = {.key = {UINT64_MAX, UINT64_MAX}};
+    size_t rows = view->ranks->count - row < GROUP ? view->ranks->count - row : GROUP;
+    uint64_t candidates = candidates_of(view, way, row, rows);
+    if (way->order == BY_READY) {
+        choice->selection.unknown_capacity += count_bits(view->keys->unknown[row / GROUP]);
     }
-    double product = params->capacity_fraction * (double)blocks;
-    /* 2^64 and above hold every D, and are past what the conversion is defined for. */
-    return product >= 0x1p64 ? UINT64_MAX : (uint64_t)product;
-}
-
-/* The largest D that fits. */
-static uint64_t limit(const struct kvca_view *view, size_t row)
-{
-    return view->limits ? view->limits[row] : kvca_limit(view->params, reported_capacity(view, row));
-}
-
-static bool fits(const struct kvca_view *view, size_t row)
-{
-    return decode_cost_blocks(view, row) <= limit(view, row);
-}
-
-static double cost(const struct kvca_view *view, size_t row)
-{
-    double requests = view->params->decode_active_request_weight * (double)active_requests(view, row);
-    double sum = (double)decode_cost_blocks(view, row) + requests;
-    const double *multiplier = view->ranks->preferred_taint_multiplier;
-    return multiplier ? sum * multiplier[row] : sum;
-}
-
-static struct kvca_key fit_key(const struct kvca_view *view, size_t row)
-{
-    uint64_t requests = view->params->count_priority ? active_requests(view, row) : 0;
-    return (struct kvca_key){.first = requests, .second = cost(view, row)};
-}
-
-static struct kvca_key fallback_key(const struct kvca_view *view, size_t row)
-{
-    return (struct kvca_key){.first = decode_cost_blocks(view, row)};
-}
-
-static bool less(struct kvca_key a, struct kvca_key b)
-{
-    return a.first < b.first || (a.first == b.first && a.second < b.second);
-}
-
-static bool equal(struct kvca_key a, struct kvca_key b)
-{
-    return a.first == b.first && a.second == b.second;
-}
-
-static bool has_bit(const uint64_t *bitmap, size_t row)
-{
-    return !bitmap || (bitmap[row / 64] >> (row % 64) & 1) != 0;
-}
-
-bool kvca_view_is_candidate(const struct kvca_view *view, size_t row)
-{
-    return has_bit(view->candidates[0], row) && has_bit(view->candidates[1], row);
-}
-
-/* Whether the row is up for this outcome; its key if so. */
-static bool competes(const struct kvca_view *view, size_t row, kvca_outcome outcome, struct kvca_key *key)
-{
-    if (!kvca_view_is_candidate(view, row)) {
-        return false;
-    }
-    if (outcome == KVCA_FALLBACK) {
-        *key = fallback_key(view, row);
-        return true;
-    }
-    if (!fits(view, row)) {
-        return false;
-    }
-    *key = fit_key(view, row);
-    return true;
-}
-
-/* Finds the best rows of those up for `outcome`, and returns how many were up. */
-static size_t find_best(const struct kvca_view *view, kvca_outcome outcome, struct kvca_choice *choice)
-{
-    size_t candidates = 0;
-    struct kvca_key key;
-    for (size_t row = 0; row < view->ranks->count; row++) {
-        if (!competes(view, row, outcome, &key)) {
-            continue;
+    for (size_t i = 0; i < rows; i++) {
+        struct verdict verdict =
+            way->order == BY_READY ? judge_slots(view, way, row + i) : judge(view, way, row + i, 1);
+        bool candidate = way->all || (candidates >> i & 1) != 0;
+        choice->selection.fits += candidate & verdict.fits;
+        choice->selection.unknown_capacity += candidate & verdict.unreported & way->terms.counts_unknown;
+        choice->is_sound &= !candidate | verdict.sound;
+        *bits |= verdict.booked | verdict.requests;
+        if (!candidate || !verdict.fits || verdict.first_key > best.key.first) {
+            continue; /* which spares it the cost */
         }
-        if (candidates++ == 0 || less(key, choice->key)) {
-            choice->key = key;
-            choice->selection.row = row;
-            choice->selection.ties = 1;
-        } else if (equal(key, choice->key)) {
-            choice->selection.ties++;
+        struct key key = {.first = verdict.first_key};
+        if (way->order == BY_COST) {
+            key.second = lanes_bits_of(cost_of(view, way, row + i, 1));
         }
+        if (is_less(key, best.key)) {
+            best = (struct best){.key = key};
+        }
+        best.tied |= (uint64_t)is_equal(key, best.key) << i;
     }
-    choice->selection.outcome = outcome;
-    return candidates;
+    return best;
 }
 
-bool kvca_capacity_is_unknown(const kvca_params *params, uint64_t total_kv_blocks)
+LANES_FN struct choice scan(const struct kvca_view *view, const struct way *way, uint64_t *kept)
 {
-    return filter_is_on(params) && known_capacity(params, total_kv_blocks) == 0;
-}
-
-static size_t count_unknown(const struct kvca_view *view)
-{
-    size_t unknown = 0;
-    for (size_t row = 0; row < view->ranks->count; row++) {
-        unknown +=
-            kvca_view_is_candidate(view, row) && kvca_capacity_is_unknown(view->params, reported_capacity(view, row));
-    }
-    return unknown;
-}
-
-struct kvca_choice kvca_view_choose(const struct kvca_view *view)
-{
-    struct kvca_choice choice = {.selection.unknown_capacity = count_unknown(view)};
-    choice.selection.fits = find_best(view, KVCA_FIT, &choice);
-    if (choice.selection.fits == 0) {
-        find_best(view, KVCA_FALLBACK, &choice);
-    }
+    struct choice choice = {.is_sound = true};
+    uint64_t bits = 0;
+    size_t row = 0;
+    do {
+        struct best best = best_of_group(view, way, row, &choice, &bits);
+        uint64_t tied = best.tied != 0 ? take(&choice, row, best.key, best.tied) : 0;
+        if (row / GROUP < KEPT_GROUPS) {
+            kept[row / GROUP] = tied;
+        }
+        row += GROUP;
+    } while (way->many && row < view->ranks->count);
+    choice.is_void = way->small && lanes_any_large(bits);
     return choice;
 }
 
-size_t kvca_view_tied(const struct kvca_view *view, const struct kvca_choice *choice, size_t skip, size_t *rows,
-                      size_t room)
+LANES_FN uint64_t find_tied(const struct kvca_view *view, const struct way *way, const struct choice *choice,
+                            size_t row)
 {
-    size_t written = 0;
-    struct kvca_key key;
-    for (size_t row = choice->selection.row; row < view->ranks->count && written < room; row++) {
-        bool tied = competes(view, row, choice->selection.outcome, &key) && equal(key, choice->key);
-        if (tied && skip > 0) {
-            skip--;
-        } else if (tied) {
-            rows[written++] = row;
-        }
-    }
-    return written;
+    struct choice counted = {.is_sound = true};
+    uint64_t bits = 0;
+    struct best best = best_of_group(view, way, row, &counted, &bits);
+    return is_equal(best.key, choice->key) ? best.tied : 0;
 }
 
-size_t kvca_view_draw(const struct kvca_view *view, const struct kvca_choice *choice, _Atomic uint64_t *generator)
+#include "pick.h"
+
+/* A single rank has no rival: all there is to find out is whether it fits. */
+LANES_FN bool pick_only(const struct kvca_view *view, kvca_selection *selection)
 {
-    size_t row = choice->selection.row;
-    if (choice->selection.ties > 1) {
-        size_t drawn = (size_t)kvca_draw(generator, choice->selection.ties);
-        kvca_view_tied(view, choice, drawn, &row, 1);
+    const struct way way = way_of(view, BY_COST, fit_of(view, false), false, false);
+    struct verdict verdict = judge(view, &way, 0, 1);
+    if (!verdict.sound) {
+        return false;
     }
-    return row;
+    *selection = (kvca_selection){
+        .row = 0,
+        .outcome = verdict.fits ? KVCA_FIT : KVCA_FALLBACK,
+        .fits = verdict.fits,
+        .ties = 1,
+        .unknown_capacity = way.terms.counts_unknown && verdict.unreported,
+    };
+    return true;
 }
 
-static kvca_capacity_source capacity_source(const struct kvca_view *view, size_t row)
+KVCA_DEFINE_VARIANT(kvca_plain, "plain");
+
+bool kvca_view_pick(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection)
 {
-    if (reported_capacity(view, row) != 0) {
+    if (view->ranks->count == 1 && !view->slots) {
+        return pick_only(view, selection);
+    }
+    return kvca_variant_in_use->pick(view, generator, selection);
+}
+
+bool kvca_keys_pick(const struct kvca_keys *keys, _Atomic uint64_t *generator, kvca_selection *selection)
+{
+    return kvca_variant_in_use->pick_keys(keys, generator, selection);
+}
+
+bool kvca_view_list(const struct kvca_view *view, size_t *rows, size_t room, kvca_selection *selection)
+{
+    return kvca_variant_in_use->list(view, rows, room, selection);
+}
+
+bool kvca_is_multiplier(double value)
+{
+    return is_sound(value);
+}
+
+uint64_t kvca_limit(const struct kvca_terms *terms, uint64_t total_kv_blocks)
+{
+    if (!terms->filters || total_kv_blocks == 0) {
+        return terms->unreported_limit;
+    }
+    return share_of(terms->fraction, total_kv_blocks);
+}
+
+/*
+ * Packed keys order ranks by (N, cost) though the cost is not in them: of ranks with as many requests the one with the
+ * smaller D has the smaller cost, since W x N + D is less than 2^52, from where on different D may round to the same.
+ */
+struct kvca_terms kvca_terms_of(const kvca_params *params)
+{
+    bool filters = params->capacity_fraction <= 1.0;
+    bool limits_unreported = filters && params->capacity_blocks != 0;
+    return (struct kvca_terms){
+        .fraction = params->capacity_fraction,
+        .weight = params->decode_active_request_weight,
+        .unreported_limit =
+            limits_unreported ? share_of(params->capacity_fraction, params->capacity_blocks) : UINT64_MAX,
+        .filters = filters,
+        .whole = params->capacity_fraction == 1.0,
+        .counts_unknown = filters && params->capacity_blocks == 0,
+        .count_priority = params->count_priority,
+        .packs = params->decode_active_request_weight <= (params->count_priority ? 0x1p19 : 0.0),
+    };
+}
+
+/* One row as it is explained, and its keys. */
+struct row_facts {
+    kvca_explanation explanation;
+    struct key fit_key;
+    struct key fallback_key;
+};
+
+static kvca_capacity_source capacity_source(const kvca_params *params, uint64_t reported)
+{
+    if (reported != 0) {
         return KVCA_CAPACITY_REPORTED;
     }
-    return view->params->capacity_blocks != 0 ? KVCA_CAPACITY_PARAMETER : KVCA_CAPACITY_UNKNOWN;
+    return params->capacity_blocks != 0 ? KVCA_CAPACITY_PARAMETER : KVCA_CAPACITY_UNKNOWN;
 }
 
-/* The first criterion that puts `row` behind the row `picked`. */
-static kvca_reason reason(const struct kvca_view *view, size_t row, size_t picked, kvca_outcome outcome)
+static struct row_facts facts_of(const struct kvca_view *view, const kvca_params *params, size_t row)
+{
+    const struct way by_cost = way_of(view, BY_COST, BY_ONE_LIMIT, false, false);
+    const struct way by_blocks = way_of(view, BY_BLOCKS, BY_ONE_LIMIT, false, false);
+    uint64_t reported = view->ranks->total_kv_blocks ? view->ranks->total_kv_blocks[row] : 0;
+    uint64_t d = decode_cost_blocks(&by_cost, view->ranks->decode_cost_blocks[row]);
+    uint64_t limit = kvca_limit(view->terms, reported);
+    double cost = cost_of(view, &by_cost, row, 1);
+    return (struct row_facts){
+        .explanation = {.decode_cost_blocks = d,
+                        .active_requests = view->ranks->active_requests[row],
+                        .capacity = reported != 0 ? reported : params->capacity_blocks,
+                        .capacity_source = capacity_source(params, reported),
+                        .limit = limit,
+                        .fits = d <= limit,
+                        .cost = cost},
+        .fit_key = {load_first_key(view, &by_cost, row, 1), lanes_bits_of(cost)},
+        .fallback_key = {load_first_key(view, &by_blocks, row, 1), 0},
+    };
+}
+
+/* The first criterion that puts a row behind the picked one. */
+static kvca_reason reason(const struct row_facts *row, const struct row_facts *picked, kvca_outcome outcome)
 {
     if (outcome == KVCA_FALLBACK) {
-        return less(fallback_key(view, picked), fallback_key(view, row)) ? KVCA_REASON_MORE_BLOCKS : KVCA_REASON_TIED;
+        return is_less(picked->fallback_key, row->fallback_key) ? KVCA_REASON_MORE_BLOCKS : KVCA_REASON_TIED;
     }
-    if (!fits(view, row)) {
+    if (!row->explanation.fits) {
         return KVCA_REASON_DOES_NOT_FIT;
     }
-    struct kvca_key key = fit_key(view, row);
-    struct kvca_key best = fit_key(view, picked);
-    if (!less(best, key)) {
+    if (!is_less(picked->fit_key, row->fit_key)) {
         return KVCA_REASON_TIED;
     }
-    return best.first < key.first ? KVCA_REASON_MORE_REQUESTS : KVCA_REASON_HIGHER_COST;
+    return picked->fit_key.first < row->fit_key.first ? KVCA_REASON_MORE_REQUESTS : KVCA_REASON_HIGHER_COST;
 }
 
 static bool has_sound_multiplier(const kvca_ranks *ranks, size_t row)
@@ -265,16 +228,12 @@ kvca_status kvca_explain(const kvca_policy *policy, const kvca_ranks *ranks, con
     if (status != KVCA_OK) {
         return status;
     }
-    struct kvca_view view = {.params = kvca_policy_params(policy), .ranks = ranks};
-    *explanation = (kvca_explanation){
-        .decode_cost_blocks = decode_cost_blocks(&view, row),
-        .active_requests = active_requests(&view, row),
-        .capacity = capacity(&view, row),
-        .capacity_source = capacity_source(&view, row),
-        .limit = limit(&view, row),
-        .fits = fits(&view, row),
-        .cost = cost(&view, row),
-        .reason = reason(&view, row, selection->row, selection->outcome),
-    };
+    const kvca_params *params = kvca_policy_params(policy);
+    const struct kvca_terms terms = kvca_terms_of(params);
+    const struct kvca_view view = {.terms = &terms, .ranks = ranks};
+    struct row_facts facts = facts_of(&view, params, row);
+    struct row_facts picked = facts_of(&view, params, selection->row);
+    facts.explanation.reason = reason(&facts, &picked, selection->outcome);
+    *explanation = facts.explanation;
     return KVCA_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rule, as the rest of the library calls it. select.c says what it is. */
+/* The rule, as the rest of the library calls it. rule.h says what it is. */
 #ifndef KVCA_SELECT_H
 #define KVCA_SELECT_H
 
@@ -7,46 +7,85 @@
 
 #include <kvca/kvca.h>
 
-/* What the rule looks at. The parameters and columns are valid: whoever makes a view has checked them. */
+/* What the rule asks of the parameters, worked out once. Pools keep it: it is laid out alike everywhere. */
+struct kvca_terms {
+    double fraction;           /* capacity_fraction */
+    double weight;             /* W */
+    uint64_t unreported_limit; /* the largest D that fits a rank that reports no capacity */
+    bool filters;              /* the capacity filter is on */
+    bool whole;                /* a rank may be filled: the fraction is 1 */
+    bool counts_unknown;       /* a rank that reports no capacity has none that is known */
+    bool count_priority;
+    bool packs; /* kvca_packed_key() orders ranks as the rule does, without multipliers and where D and N are small */
+};
+
+_Static_assert(sizeof(struct kvca_terms) == 32, "else raise KVCA_POOL_LAYOUT");
+
+struct kvca_terms kvca_terms_of(const kvca_params *params);
+
+/* What a pool has besides columns. Bitmaps have a bit for each row. */
+struct kvca_slots {
+    const uint64_t *limits;    /* kvca_limit() */
+    const uint64_t *placeable; /* bitmap: takes requests */
+    const uint64_t *eligible;  /* bitmap: may be picked for this request; NULL for all */
+    bool only_if_fits;         /* nothing is drawn where nothing fits */
+    bool nothing_fits;         /* that is known already */
+};
+
+/* What a pool keeps of its slots so that columns need not be looked at. There is at least one slot. */
+struct kvca_keys {
+    size_t count;
+    uint64_t request_blocks; /* below UINT32_MAX */
+    const uint64_t *keys;    /* kvca_packed_key() */
+    const uint32_t *room;    /* the smallest request that does not fit, or UINT32_MAX; 0 where none is taken */
+    const uint64_t *unknown; /* bitmap: takes requests and is of unknown capacity */
+};
+
+/* What the rule looks at: at least one row. All is valid but multipliers: whoever makes a view sees to that. */
 struct kvca_view {
-    const kvca_params *params;
+    const struct kvca_terms *terms;
     const kvca_ranks *ranks;
-    const uint64_t *limits;        /* kvca_limit() of each row, where it is at hand; else NULL */
-    const uint64_t *candidates[2]; /* bitmaps of the rows to look at: those in both; NULL for all */
+    const struct kvca_slots *slots; /* NULL where the rows are no slots of a pool: all are candidates */
+    const struct kvca_keys *keys;   /* instead of all these; NULL but inside the rule */
 };
-
-/* What a row is ranked by: the smaller `first` wins, then the smaller `second`. Rows with equal keys tie. */
-struct kvca_key {
-    uint64_t first;
-    double second;
-};
-
-/* The best rows: how they come out, and the key that all of them have. */
-struct kvca_choice {
-    kvca_selection selection; /* its row is the first of the tied rows */
-    struct kvca_key key;
-};
-
-/* Applies the rule to all candidates. Its ties are 0 when there are none. */
-struct kvca_choice kvca_view_choose(const struct kvca_view *view);
 
 /*
- * Writes tied rows of `choice`, which was made from the same view, to `rows`: the first `skip` are passed over, then
- * up to `room` are written. Returns how many were.
+ * Picks one of the candidates, as kvca_select() does. The ties are 0 where there is no candidate. Returns false, and
+ * then writes nothing, where the multiplier of a candidate is not sound.
  */
-size_t kvca_view_tied(const struct kvca_view *view, const struct kvca_choice *choice, size_t skip, size_t *rows,
-                      size_t room);
+bool kvca_view_pick(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection);
 
-/* Draws one of the tied rows; there is at least one. */
-size_t kvca_view_draw(const struct kvca_view *view, const struct kvca_choice *choice, _Atomic uint64_t *generator);
+/*
+ * Picks one of all slots that fit and take requests. Returns false, and writes nothing, where nothing fits. The keys are
+ * right for parameters with kvca_terms.packs, where no slot is large, and without multipliers.
+ */
+bool kvca_keys_pick(const struct kvca_keys *keys, _Atomic uint64_t *generator, kvca_selection *selection);
 
-/* Whether the row is one to look at. */
-bool kvca_view_is_candidate(const struct kvca_view *view, size_t row);
+/* Lists the tied rows, as kvca_tie_set() does; returns as kvca_view_pick(). */
+bool kvca_view_list(const struct kvca_view *view, size_t *rows, size_t room, kvca_selection *selection);
 
 /* The largest D that fits a rank of this capacity, 0 standing for an unknown one. */
-uint64_t kvca_limit(const kvca_params *params, uint64_t total_kv_blocks);
+uint64_t kvca_limit(const struct kvca_terms *terms, uint64_t total_kv_blocks);
 
 /* Whether the filter would need a capacity and has none, for a rank that reports this one. */
-bool kvca_capacity_is_unknown(const kvca_params *params, uint64_t total_kv_blocks);
+static inline bool kvca_capacity_is_unknown(const struct kvca_terms *terms, uint64_t total_kv_blocks)
+{
+    return terms->counts_unknown && total_kv_blocks == 0;
+}
+
+/* Whether a rank may have this preferred_taint_multiplier. */
+bool kvca_is_multiplier(double value);
+
+/* For a pool that keeps keys: whether D and N are too large for one. */
+static inline bool kvca_is_large(uint64_t blocks, uint64_t requests)
+{
+    return (blocks | requests) > UINT32_MAX;
+}
+
+/* The key of one that is not. */
+static inline uint64_t kvca_packed_key(bool count_priority, uint64_t blocks, uint64_t requests)
+{
+    return (count_priority ? requests << 32 : 0) | blocks;
+}
 
 #endif

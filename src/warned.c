@@ -13,8 +13,6 @@
  */
 #include "warned.h"
 
-#include <stddef.h>
-
 #include "random.h"
 
 #define GROUPS (KVCA_WARNED_RANKS / KVCA_WARNED_GROUP)
@@ -96,6 +94,12 @@ static struct finding find(struct kvca_warned *warned, const struct mark *mark, 
 uint64_t kvca_warned_pass(struct kvca_warned *warned)
 {
     return atomic_fetch_add_explicit(&warned->passes, 1, memory_order_relaxed);
+}
+
+/* Of `count` rows 8 / count are, so that an era is 32 samples of each row, and two are 64. */
+uint64_t kvca_warned_sample(struct kvca_warned *warned, size_t row)
+{
+    return row < 8 ? kvca_warned_pass(warned) : atomic_load_explicit(&warned->passes, memory_order_relaxed);
 }
 
 bool kvca_warned_add(struct kvca_warned *warned, uint64_t time, uint64_t worker_id, uint32_t dp_rank)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A second witness for the rule: slow, plain, and written from docs/rule.md without a look at src/select.c. */
+/* A second witness for the rule: slow, plain, and written from docs/rule.md without a look at src/rule.h. */
 #ifndef KVCA_REFERENCE_H
 #define KVCA_REFERENCE_H
 

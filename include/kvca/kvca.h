@@ -22,7 +22,7 @@
  * of a rank: either hold a lock of your own from the call until the request is added to the columns, or let pool.h
  * keep them, whose kvca_pool_place() picks and books in one step.
  *
- * The rule itself is told in docs/rule.md and written in src/select.c.
+ * The rule itself is told in docs/rule.md and written in src/rule.h.
  *
  * Threads. A kvca_policy may be used by any number of threads at once without a lock: kvca_select(),
  * kvca_tie_set(), kvca_explain(), kvca_policy_params() and kvca_policy_set_seed(). The exceptions are
@@ -65,6 +65,13 @@ extern "C" {
 
 /** The version of the library that runs, in the form of KVCA_VERSION. A static string. */
 KVCA_API const char *kvca_version(void);
+
+/**
+ * The variant of the rule that runs: "avx512", "avx2", "neon" or "plain", the fastest that the processor has. All of
+ * them give the same results, draws included. The environment variable KVCA_VARIANT may name another one when the
+ * program starts; a name that is no variant of this processor leaves "plain". A static string.
+ */
+KVCA_API const char *kvca_variant(void);
 
 /** What a function answers. Values are never reused for another meaning. */
 typedef enum kvca_status {
@@ -220,10 +227,14 @@ typedef void (*kvca_warning_fn)(void *user, const kvca_warning *warning);
 /**
  * Sets who is told of ranks without a known capacity: each rank, known by (worker_id, dp_rank), once.
  *
- * While no callback is set nobody is marked as warned about. The policy remembers up to 4096 ranks. When it needs room
- * it forgets one that no selection has shown it lately, which is warned about again should it come back; ranks in use
- * are never forgotten. Where more than about 2000 such ranks are in use at once, some find no room and are not warned
- * about, so that no number of them floods a log. kvca_selection.unknown_capacity counts them all in every case.
+ * While no callback is set nobody is marked as warned about. The first selection, and each one in which the number of
+ * ranks or of those without a known capacity has changed, looks at all of them. The others look at one row in eight
+ * selections: a rank that takes the place of another one is told within some ten selections for each row.
+ *
+ * The policy remembers up to 4096 ranks. When it needs room it forgets one that has not been seen lately, which is
+ * warned about again should it come back; ranks in use are not forgotten. Where more than about 2000 such ranks are in
+ * use at once, some find no room and are not warned about, so that no number of them floods a log.
+ * kvca_selection.unknown_capacity counts them all in every case.
  *
  * Not for use while another thread uses the policy: call it before the policy is shared.
  *

@@ -61,7 +61,7 @@ typedef struct kvca_pool kvca_pool;
 #define KVCA_POOL_MAX_OWNERS 65536
 
 /**
- * How many bytes a pool takes: about 64 for each rank and 16 for each owner and each pair of an owner and a rank.
+ * How many bytes a pool takes: about 76 for each rank and 16 for each owner and each pair of an owner and a rank.
  * @return a multiple of KVCA_POOL_ALIGNMENT; 0 when a number is past the most that a pool can be made for, or the
  *         block past what this machine can address. Needs no lock.
  */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "../fields.h"
-#include "../params.h"
+#include "../select.h"
 #include "../scalar.h"
 #include "tool.h"
 

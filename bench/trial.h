@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One scenario at one size: what the subjects need to run, the loops that are timed, and the check before. */
+#ifndef BENCH_TRIAL_H
+#define BENCH_TRIAL_H
+
+#include "measure.h"
+
+struct trial {
+    enum scenario scenario;
+    const struct loads *loads;
+    kvca_params params;
+    kvca_policy *policy;
+    struct floor floor;
+    struct router_stages stages;
+    struct candidate *candidates;
+    struct drawer drawer;
+    uint64_t order; /* of the sets */
+    /* The bookings of a batch, and their sets. */
+    size_t batch;
+    kvca_booking *bookings;
+    size_t *booked_sets;
+    uint64_t warnings;
+};
+
+void trial_make(struct trial *trial, enum scenario scenario, const struct loads *loads, uint64_t seed);
+void trial_free(struct trial *trial);
+
+/* Ends the benchmark where two subjects differ. */
+void trial_check(struct trial *trial);
+
+/* Whether the subject is timed in this scenario. GROW and RELEASE are timed with PLACE. */
+bool trial_has(const struct trial *trial, enum subject subject);
+
+/* Picks from each set once, in their order. (Not of a pool: those are below.) */
+uint64_t trial_visit(struct trial *trial, enum subject subject);
+
+/* Picks `picks` times; returns something made of all the picks. */
+uint64_t trial_run(struct trial *trial, enum subject subject, enum mode mode, size_t picks);
+
+/* The nanoseconds of `batches` batches of placing, growing and releasing. Afterwards the pools are as before. */
+struct pool_times {
+    double place;
+    double grow;
+    double release;
+};
+struct pool_times trial_run_pools(struct trial *trial, enum mode mode, size_t batches);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vectors of 8 rows, in AVX-512. lanes_plain.h says what each function means. */
+#ifndef KVCA_LANES_AVX512_H
+#define KVCA_LANES_AVX512_H
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LANES 8
+#define LANES_TARGET __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw,bmi,bmi2,popcnt")))
+#define LANES_FN static inline __attribute__((always_inline, unused)) LANES_TARGET
+#define LANES_OUT static __attribute__((noinline)) LANES_TARGET
+
+typedef __m512i lanes;
+typedef __m512d reals;
+typedef __mmask8 mask;
+
+LANES_FN mask mask_of_bits(uint64_t bits)
+{
+    return (mask)bits;
+}
+
+#define LANES_HAVE_NTH_BIT
+
+/* As in rule.h. */
+LANES_FN size_t nth_bit(uint64_t word, size_t n)
+{
+    return (size_t)_tzcnt_u64(_pdep_u64(UINT64_C(1) << n, word));
+}
+
+LANES_FN uint64_t mask_bits(mask a)
+{
+    return a;
+}
+
+LANES_FN mask mask_and(mask a, mask b)
+{
+    return (mask)(a & b);
+}
+
+LANES_FN lanes lanes_set(uint64_t value)
+{
+    return _mm512_set1_epi64((long long)value);
+}
+
+LANES_FN lanes lanes_load(const uint64_t *values, size_t rows)
+{
+    lanes a = rows >= LANES ? _mm512_loadu_si512(values) : _mm512_maskz_loadu_epi64((mask)((1U << rows) - 1), values);
+    __asm__("" : "+v"(a));
+    return a;
+}
+
+LANES_FN lanes lanes_load_halves(const uint32_t *values)
+{
+    return _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)values));
+}
+
+LANES_FN void lanes_store(uint64_t *values, lanes a)
+{
+    _mm512_storeu_si512(values, a);
+}
+
+LANES_FN lanes lanes_add(lanes a, lanes b)
+{
+    return _mm512_add_epi64(a, b);
+}
+
+LANES_FN lanes lanes_add_saturating(lanes a, lanes b)
+{
+    lanes sum = _mm512_add_epi64(a, b);
+    return _mm512_mask_set1_epi64(sum, _mm512_cmplt_epu64_mask(sum, a), -1);
+}
+
+LANES_FN lanes lanes_or(lanes a, lanes b, lanes c)
+{
+    return _mm512_ternarylogic_epi64(a, b, c, 0xfe);
+}
+
+/* Puts the lower half of `high` into the upper half of `low`. */
+LANES_FN lanes lanes_pack(lanes high, lanes low)
+{
+    return _mm512_mask_shuffle_epi32(low, 0xaaaa, high, _MM_PERM_CCAA);
+}
+
+LANES_FN mask lanes_equal(lanes a, lanes b)
+{
+    return _mm512_cmpeq_epi64_mask(a, b);
+}
+
+LANES_FN mask lanes_at_most(lanes a, lanes b)
+{
+    return _mm512_cmple_epu64_mask(a, b);
+}
+
+LANES_FN lanes lanes_select(mask yes, lanes a, lanes b)
+{
+    return _mm512_mask_blend_epi64(yes, b, a);
+}
+
+LANES_FN lanes lanes_min_where(lanes a, mask yes, lanes b)
+{
+    return _mm512_mask_min_epu64(a, yes, a, b);
+}
+
+LANES_FN uint64_t lanes_least(lanes a)
+{
+    return _mm512_reduce_min_epu64(a);
+}
+
+LANES_FN bool lanes_any_large(lanes a)
+{
+    return _mm512_cmpgt_epu64_mask(a, _mm512_set1_epi64(UINT32_MAX)) != 0;
+}
+
+LANES_FN lanes lanes_bits_of(reals a)
+{
+    return _mm512_castpd_si512(a);
+}
+
+/* The instruction gives the largest integer wherever the result would be past it. */
+LANES_FN lanes lanes_floor(reals a)
+{
+    return _mm512_cvttpd_epu64(a);
+}
+
+LANES_FN reals reals_set(double value)
+{
+    return _mm512_set1_pd(value);
+}
+
+LANES_FN reals reals_load(const double *values, size_t rows)
+{
+    return rows >= LANES ? _mm512_loadu_pd(values) : _mm512_maskz_loadu_pd((mask)((1U << rows) - 1), values);
+}
+
+LANES_FN reals reals_of(lanes a)
+{
+    return _mm512_cvtepu64_pd(a);
+}
+
+LANES_FN reals reals_add(reals a, reals b)
+{
+    return _mm512_add_pd(a, b);
+}
+
+LANES_FN reals reals_multiply(reals a, reals b)
+{
+    return _mm512_mul_pd(a, b);
+}
+
+LANES_FN size_t count_bits(uint64_t word)
+{
+    return (size_t)__builtin_popcountll(word);
+}
+
+#endif

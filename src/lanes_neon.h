@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Vectors of 2 rows, in the NEON of 64-bit Arm. lanes_plain.h says what each function means. */
+#ifndef KVCA_LANES_NEON_H
+#define KVCA_LANES_NEON_H
+
+#include <arm_neon.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LANES 2
+#define LANES_TARGET
+#define LANES_FN static inline __attribute__((always_inline, unused))
+#define LANES_OUT static __attribute__((noinline))
+
+typedef uint64x2_t lanes;
+typedef float64x2_t reals;
+typedef uint64x2_t mask; /* all bits of a row, or none */
+
+LANES_FN lanes lanes_set(uint64_t value)
+{
+    return vdupq_n_u64(value);
+}
+
+LANES_FN mask mask_of_bits(uint64_t bits)
+{
+    return vtstq_u64(lanes_set(bits), vcombine_u64(vcreate_u64(1), vcreate_u64(2)));
+}
+
+LANES_FN uint64_t mask_bits(mask a)
+{
+    return (vgetq_lane_u64(a, 0) & 1) | (vgetq_lane_u64(a, 1) & 2);
+}
+
+LANES_FN mask mask_and(mask a, mask b)
+{
+    return vandq_u64(a, b);
+}
+
+LANES_FN lanes lanes_load(const uint64_t *values, size_t rows)
+{
+    return rows >= LANES ? vld1q_u64(values) : vcombine_u64(vld1_u64(values), vcreate_u64(0));
+}
+
+LANES_FN lanes lanes_load_halves(const uint32_t *values)
+{
+    return vmovl_u32(vld1_u32(values));
+}
+
+LANES_FN void lanes_store(uint64_t *values, lanes a)
+{
+    vst1q_u64(values, a);
+}
+
+LANES_FN lanes lanes_add(lanes a, lanes b)
+{
+    return vaddq_u64(a, b);
+}
+
+LANES_FN lanes lanes_add_saturating(lanes a, lanes b)
+{
+    return vqaddq_u64(a, b);
+}
+
+LANES_FN lanes lanes_or(lanes a, lanes b, lanes c)
+{
+    return vorrq_u64(vorrq_u64(a, b), c);
+}
+
+LANES_FN lanes lanes_pack(lanes high, lanes low)
+{
+    return vsliq_n_u64(low, high, 32);
+}
+
+LANES_FN mask lanes_equal(lanes a, lanes b)
+{
+    return vceqq_u64(a, b);
+}
+
+LANES_FN mask lanes_at_most(lanes a, lanes b)
+{
+    return vcleq_u64(a, b);
+}
+
+LANES_FN lanes lanes_select(mask yes, lanes a, lanes b)
+{
+    return vbslq_u64(yes, a, b);
+}
+
+LANES_FN lanes lanes_min_where(lanes a, mask yes, lanes b)
+{
+    return vbslq_u64(vandq_u64(yes, vcgtq_u64(a, b)), b, a);
+}
+
+LANES_FN uint64_t lanes_least(lanes a)
+{
+    uint64_t first = vgetq_lane_u64(a, 0);
+    uint64_t second = vgetq_lane_u64(a, 1);
+    return second < first ? second : first;
+}
+
+LANES_FN bool lanes_any_large(lanes a)
+{
+    return (vgetq_lane_u64(a, 0) | vgetq_lane_u64(a, 1)) > UINT32_MAX;
+}
+
+LANES_FN lanes lanes_bits_of(reals a)
+{
+    return vreinterpretq_u64_f64(a);
+}
+
+/* The instruction gives the largest integer wherever the result would be past it. */
+LANES_FN lanes lanes_floor(reals a)
+{
+    return vcvtq_u64_f64(a);
+}
+
+LANES_FN reals reals_set(double value)
+{
+    return vdupq_n_f64(value);
+}
+
+LANES_FN reals reals_load(const double *values, size_t rows)
+{
+    return rows >= LANES ? vld1q_f64(values) : vcombine_f64(vld1_f64(values), vcreate_f64(0));
+}
+
+LANES_FN reals reals_of(lanes a)
+{
+    return vcvtq_f64_u64(a);
+}
+
+LANES_FN reals reals_add(reals a, reals b)
+{
+    return vaddq_f64(a, b);
+}
+
+LANES_FN reals reals_multiply(reals a, reals b)
+{
+    return vmulq_f64(a, b);
+}
+
+LANES_FN size_t count_bits(uint64_t word)
+{
+    return (size_t)__builtin_popcountll(word);
+}
+
+#endif

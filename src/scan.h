@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The scan of all rows by vectors, 64 rows at a time: a group, whose rows are the bits of a word. What makes it fast:
+ *
+ *   - Each column is read once, and no branch on the way depends on what is in it, so that none is guessed wrong.
+ *   - Of a group it is only noted which first keys were the smallest, lane by lane. When the smallest of all is known,
+ *     the groups that have it, one as a rule, are looked at again: for the rows and, in BY_COST, for their costs.
+ *   - Where numbers are small, and in practice they are, D and N make one integer (BY_PACKED), and limits need no
+ *     floating point (BY_CAPACITY). Whether they were small is seen at the end, and then all is done once more in the
+ *     general way.
+ */
+#ifndef KVCA_SCAN_H
+#define KVCA_SCAN_H
+
+#include "rule.h"
+
+/* So many groups are looked at before their best rows are: while their columns still are in the nearest cache. */
+#define CHUNK_GROUPS 16
+
+/* A group as it was looked at: words have a bit for each row. */
+struct group {
+    uint64_t candidates;
+    uint64_t fits;
+    uint64_t unreported;
+    uint64_t sound;
+    lanes least; /* the smallest first keys of the rows that fit */
+};
+
+LANES_FN void add_verdict(const struct way *way, struct group *group, const struct verdict *verdict, size_t place,
+                          bool masked)
+{
+    mask up = verdict->fits;
+    if (masked) {
+        up = mask_and(up, mask_of_bits(group->candidates >> place));
+    }
+    group->fits |= mask_bits(up) << place;
+    group->unreported |= mask_bits(verdict->unreported) << place;
+    if (way->order == BY_COST) {
+        group->sound |= mask_bits(verdict->sound) << place;
+    }
+    group->least = lanes_min_where(group->least, up, verdict->first_key);
+}
+
+LANES_FN void look_at_rows(const struct kvca_view *view, const struct way *way, size_t row, size_t rows,
+                           struct group *group, lanes *bits)
+{
+    struct verdict verdict = judge(view, way, row, rows);
+    *bits = lanes_or(*bits, verdict.booked, verdict.requests);
+    add_verdict(way, group, &verdict, row % GROUP, !way->all || rows < LANES);
+}
+
+LANES_FN struct group look_at(const struct kvca_view *view, const struct way *way, size_t row, lanes *bits)
+{
+    size_t left = view->ranks->count - row;
+    size_t end = left < GROUP ? row + left : row + GROUP;
+    struct group group = {.least = lanes_set(UINT64_MAX)};
+    if (way->order == BY_READY) {
+        for (; row < end; row += LANES) {
+            struct verdict verdict = judge_slots(view, way, row);
+            add_verdict(way, &group, &verdict, row % GROUP, false);
+        }
+        return group;
+    }
+    group.candidates = candidates_of(view, way, row, end - row);
+    for (; row + LANES <= end; row += LANES) {
+        look_at_rows(view, way, row, LANES, &group, bits);
+    }
+    if (row < end) {
+        look_at_rows(view, way, row, end - row, &group, bits);
+    }
+    return group;
+}
+
+LANES_FN size_t rows_in_group(const struct kvca_view *view, size_t row)
+{
+    return view->ranks->count - row < GROUP ? view->ranks->count - row : GROUP;
+}
+
+/* Of `rows`, those with the smallest cost, which it tells. */
+LANES_FN uint64_t cheapest(const struct kvca_view *view, const struct way *way, size_t row, uint64_t rows,
+                           uint64_t *least_cost)
+{
+    uint64_t costs[GROUP];
+    uint64_t tied = 0;
+    size_t count = rows_in_group(view, row);
+    lanes least = lanes_set(UINT64_MAX);
+    for (size_t i = 0; i < count; i += LANES) {
+        lanes cost = lanes_bits_of(cost_of(view, way, row + i, count - i));
+        lanes_store(costs + i, cost);
+        least = lanes_min_where(least, mask_of_bits(rows >> i), cost);
+    }
+    *least_cost = lanes_least(least);
+    for (size_t i = 0; i < count; i += LANES) {
+        tied |= mask_bits(lanes_equal(lanes_load(costs + i, LANES), lanes_set(*least_cost))) << i;
+    }
+    return tied & rows;
+}
+
+/* Those rows of a vector that have this first key. */
+LANES_FN uint64_t having(const struct kvca_view *view, const struct way *way, size_t row, size_t rows, lanes first)
+{
+    return mask_bits(lanes_equal(load_first_key(view, way, row, rows), first)) << row % GROUP;
+}
+
+/* The best rows of a group, of those that fit, one of which has the key->first given. */
+LANES_FN uint64_t best_of(const struct kvca_view *view, const struct way *way, size_t row, uint64_t fits,
+                          struct key *key)
+{
+    uint64_t tied = 0;
+    size_t end = row + rows_in_group(view, row);
+    size_t at = row;
+    lanes first = lanes_set(key->first);
+    for (; at + LANES <= end; at += LANES) {
+        tied |= having(view, way, at, LANES, first);
+    }
+    if (at < end) {
+        tied |= having(view, way, at, end - at, first);
+    }
+    tied &= fits;
+    key->second = 0;
+    return way->order == BY_COST ? cheapest(view, way, row, tied, &key->second) : tied;
+}
+
+LANES_FN bool is_among(uint64_t key, lanes keys)
+{
+    return mask_bits(lanes_equal(keys, lanes_set(key))) != 0;
+}
+
+/* What is noted of the groups of a chunk. */
+struct notes {
+    size_t groups;
+    uint64_t fits[CHUNK_GROUPS];
+    lanes least[CHUNK_GROUPS];
+};
+
+LANES_FN void take_chunk(const struct kvca_view *view, const struct way *way, size_t row, const struct notes *notes,
+                         uint64_t least, struct choice *choice, uint64_t *kept)
+{
+    bool may_win = choice->selection.ties == 0 || least <= choice->key.first;
+    for (size_t i = 0; i < notes->groups; i++, row += GROUP) {
+        uint64_t tied = 0;
+        if (may_win && notes->fits[i] != 0 && is_among(least, notes->least[i])) {
+            struct key key = {.first = least};
+            tied = best_of(view, way, row, notes->fits[i], &key);
+            tied = take(choice, row, key, tied);
+        }
+        if (row / GROUP < KEPT_GROUPS) {
+            kept[row / GROUP] = tied;
+        }
+    }
+}
+
+LANES_FN uint64_t unknown_in(const struct kvca_view *view, const struct way *way, size_t row,
+                             const struct group *group)
+{
+    if (way->order == BY_READY) {
+        return view->keys->unknown[row / GROUP];
+    }
+    return way->terms.counts_unknown ? group->unreported & group->candidates : 0;
+}
+
+/* Adds what is counted of a group. */
+LANES_FN void count_group(const struct kvca_view *view, const struct way *way, size_t row, const struct group *group,
+                          struct choice *choice)
+{
+    choice->selection.fits += count_bits(group->fits);
+    choice->selection.unknown_capacity += count_bits(unknown_in(view, way, row, group));
+    choice->is_sound &= way->order != BY_COST || (group->candidates & ~group->sound) == 0;
+}
+
+/* Looks at all rows, of which there is but one group. */
+LANES_FN struct choice scan_group(const struct kvca_view *view, const struct way *way, uint64_t *kept)
+{
+    struct choice choice = {.is_sound = true};
+    lanes bits = lanes_set(0);
+    struct group group = look_at(view, way, 0, &bits);
+    count_group(view, way, 0, &group, &choice);
+    choice.is_void = way->small && lanes_any_large(bits);
+    if (group.fits != 0) {
+        choice.key.first = lanes_least(group.least);
+        kept[0] = best_of(view, way, 0, group.fits, &choice.key);
+        choice.selection.row = (size_t)__builtin_ctzll(kept[0]);
+        choice.selection.ties = count_bits(kept[0]);
+    }
+    return choice;
+}
+
+/* Looks at all rows. */
+LANES_FN struct choice scan_groups(const struct kvca_view *view, const struct way *way, uint64_t *kept)
+{
+    struct choice choice = {.is_sound = true};
+    lanes bits = lanes_set(0);
+    for (size_t chunk = 0; chunk < view->ranks->count;) {
+        struct notes notes;
+        size_t row = chunk;
+        lanes least = lanes_set(UINT64_MAX);
+        for (notes.groups = 0; notes.groups < CHUNK_GROUPS && row < view->ranks->count; notes.groups++) {
+            struct group group = look_at(view, way, row, &bits);
+            notes.fits[notes.groups] = group.fits;
+            notes.least[notes.groups] = group.least;
+            least = lanes_min_where(least, mask_of_bits(UINT64_MAX), group.least);
+            count_group(view, way, row, &group, &choice);
+            row += GROUP;
+        }
+        take_chunk(view, way, chunk, &notes, lanes_least(least), &choice, kept);
+        chunk = row;
+    }
+    choice.is_void = way->small && lanes_any_large(bits);
+    return choice;
+}
+
+LANES_FN struct choice scan(const struct kvca_view *view, const struct way *way, uint64_t *kept)
+{
+    return way->many ? scan_groups(view, way, kept) : scan_group(view, way, kept);
+}
+
+/* Which rows of a group tie with the choice, looked at again. */
+LANES_FN uint64_t find_tied(const struct kvca_view *view, const struct way *way, const struct choice *choice,
+                            size_t row)
+{
+    lanes bits = lanes_set(0);
+    struct group group = look_at(view, way, row, &bits);
+    if (group.fits == 0 || lanes_least(group.least) != choice->key.first) {
+        return 0;
+    }
+    struct key key = choice->key;
+    uint64_t tied = best_of(view, way, row, group.fits, &key);
+    return is_equal(key, choice->key) ? tied : 0;
+}
+
+#endif

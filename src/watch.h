@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much a selection looks for ranks that must be warned about. To look at each rank of unknown capacity would take
+ * far longer than to select. So that is done where the number of ranks, or of those of unknown capacity, is not that of
+ * the selection before; and else now and then at one row, drawn at random so that no order in which a host shows its
+ * ranks keeps one of them hidden.
+ */
+#ifndef KVCA_WATCH_H
+#define KVCA_WATCH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "random.h"
+
+/* One selection in so many samples a row. */
+#define KVCA_WATCH_INTERVAL 8
+
+/* All zero knows nothing. Threads write to it without a lock: if one overwrites another, a sample is taken once more. */
+struct kvca_watch {
+    _Atomic uint64_t count;
+    _Atomic uint64_t unknown;
+    _Atomic uint64_t selections;
+};
+
+static inline bool kvca_watch_knows(struct kvca_watch *watch, uint64_t count, uint64_t unknown)
+{
+    return atomic_load_explicit(&watch->count, memory_order_relaxed) == count &&
+           atomic_load_explicit(&watch->unknown, memory_order_relaxed) == unknown;
+}
+
+static inline void kvca_watch_learn(struct kvca_watch *watch, uint64_t count, uint64_t unknown)
+{
+    atomic_store_explicit(&watch->count, count, memory_order_relaxed);
+    atomic_store_explicit(&watch->unknown, unknown, memory_order_relaxed);
+}
+
+/* Whether this selection is to look at a row; which one. */
+static inline bool kvca_watch_sample(struct kvca_watch *watch, size_t count, size_t *row)
+{
+    uint64_t selections = atomic_load_explicit(&watch->selections, memory_order_relaxed);
+    atomic_store_explicit(&watch->selections, selections + 1, memory_order_relaxed);
+    uint64_t number = kvca_nth(0, selections);
+    if (number % KVCA_WATCH_INTERVAL != 0) {
+        return false;
+    }
+    *row = (size_t)(number / KVCA_WATCH_INTERVAL % count);
+    return true;
+}
+
+#endif
