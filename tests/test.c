@@ -31,6 +31,15 @@ void print_rank_set(const kvca_params *params, const struct rank_set *set)
     }
 }
 
+void require_variant(void)
+{
+    const char *wanted = getenv("KVCA_VARIANT");
+    if (wanted && strcmp(kvca_variant(), wanted) != 0) {
+        printf("skipped: this processor has no %s\n", wanted);
+        exit(77);
+    }
+}
+
 kvca_policy *make_policy(kvca_params params)
 {
     kvca_policy *policy = NULL;

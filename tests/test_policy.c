@@ -217,6 +217,72 @@ static void rank_is_warned_about_once(void **state)
     kvca_policy_free(policy);
 }
 
+/* Selections that are far more than the rows, and the samples of them, need. */
+#define SOON (MOST_RANKS * 8 * 20)
+
+static void rank_that_takes_the_place_of_another_is_warned_about(void **state)
+{
+    (void)state;
+    kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
+    struct rank_set set = unknown_set(MOST_RANKS);
+    kvca_ranks ranks = ranks_of(&set);
+    struct counter counter = {0};
+    kvca_selection selection;
+    ranks.count = MOST_RANKS - 1; /* the last one comes later */
+    assert_int_equal(kvca_policy_set_warning(policy, count_warning, &counter), KVCA_OK);
+    assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
+    set.worker_id[5] = MOST_RANKS - 1;
+    for (int i = 0; i < SOON; i++) {
+        assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
+    }
+    for (size_t worker = 0; worker < MOST_RANKS; worker++) {
+        assert_int_equal(counter.given[worker], 1);
+    }
+    kvca_policy_free(policy);
+}
+
+/* A change of the numbers is seen at once. */
+static void rank_that_is_added_is_warned_about_at_once(void **state)
+{
+    (void)state;
+    kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
+    struct rank_set set = unknown_set(MOST_RANKS);
+    kvca_ranks ranks = ranks_of(&set);
+    struct counter counter = {0};
+    assert_int_equal(kvca_policy_set_warning(policy, count_warning, &counter), KVCA_OK);
+    for (ranks.count = 1; ranks.count <= MOST_RANKS; ranks.count++) {
+        kvca_selection selection;
+        assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
+        assert_int_equal(counter.given[ranks.count - 1], 1);
+    }
+    kvca_policy_free(policy);
+}
+
+/* Hosts pass the ranks that are eligible: others from request to request, but often as many. */
+static void subsets_in_turn_are_all_warned_about(void **state)
+{
+    (void)state;
+    for (size_t subsets = 2; subsets <= 16; subsets *= 2) {
+        kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
+        struct rank_set set = unknown_set(MOST_RANKS / 16 * 16);
+        kvca_ranks ranks = ranks_of(&set);
+        struct counter counter = {0};
+        assert_int_equal(kvca_policy_set_warning(policy, count_warning, &counter), KVCA_OK);
+        ranks.count = set.count / subsets;
+        for (size_t i = 0; i < SOON; i++) {
+            kvca_selection selection;
+            ranks.worker_id = set.worker_id + i % subsets * ranks.count;
+            assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
+        }
+        for (size_t worker = 0; worker < subsets * ranks.count; worker++) {
+            if (counter.given[worker] != 1) {
+                fail_msg("%zu subsets: %u warnings of worker %zu", subsets, counter.given[worker], worker);
+            }
+        }
+        kvca_policy_free(policy);
+    }
+}
+
 struct shared {
     kvca_policy *policy;
     kvca_ranks ranks;
@@ -260,6 +326,7 @@ static void rank_is_warned_about_once_under_threads(void **state)
 
 int main(void)
 {
+    require_variant();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draw_is_uniform),
         cmocka_unit_test(draw_has_no_modulo_bias),
@@ -270,6 +337,9 @@ int main(void)
         cmocka_unit_test(tie_set_writes_what_there_is_room_for),
         cmocka_unit_test(params_are_copied),
         cmocka_unit_test(rank_is_warned_about_once),
+        cmocka_unit_test(rank_that_takes_the_place_of_another_is_warned_about),
+        cmocka_unit_test(rank_that_is_added_is_warned_about_at_once),
+        cmocka_unit_test(subsets_in_turn_are_all_warned_about),
         cmocka_unit_test(rank_is_warned_about_once_under_threads),
     };
     return cmocka_run_group_tests_name("policy", tests, NULL, NULL);

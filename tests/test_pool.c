@@ -854,10 +854,113 @@ static void null_pointers_are_refused(void **state)
     kvca_pool_free(NULL);
 }
 
+/*
+ * What a pool keeps of its slots must go with them when they are large or small, over or not, drained or not, whatever
+ * the parameters: a place is compared with kvca_tie_set() on a snapshot, over more slots than a group has.
+ */
+#define MANY_SLOTS 150
+#define HELD 400
+
+struct crowd {
+    kvca_pool *pool;
+    kvca_owner owner;
+    kvca_booking held[HELD];
+    uint64_t random;
+    uint64_t buffer[MANY_SLOTS * 5 + 8];
+    size_t rows[MANY_SLOTS];
+};
+
+static uint64_t some_blocks(uint64_t *random)
+{
+    static const uint64_t large[] = {UINT32_MAX - 1, UINT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 40,
+                                     UINT64_MAX / 8};
+    return random_below(random, 40) == 0 ? large[random_below(random, COUNT(large))] : random_below(random, 60);
+}
+
+static void compare_place(struct crowd *crowd)
+{
+    kvca_snapshot snapshot;
+    kvca_selection expected;
+    kvca_selection selection;
+    kvca_request request = {.blocks = some_blocks(&crowd->random)};
+    kvca_booking *booking = &crowd->held[random_below(&crowd->random, HELD)];
+    kvca_pool_release(crowd->pool, booking);
+    assert_int_equal(kvca_pool_snapshot(crowd->pool, crowd->buffer, sizeof crowd->buffer, &snapshot), KVCA_OK);
+    snapshot.ranks.request_blocks = request.blocks;
+    kvca_policy *policy = make_policy(snapshot.params);
+    assert_int_equal(kvca_tie_set(policy, &snapshot.ranks, crowd->rows, MANY_SLOTS, &expected), KVCA_OK);
+    kvca_policy_free(policy);
+    kvca_status status = kvca_pool_place(crowd->pool, crowd->owner, &request, booking, &selection);
+    if (status == KVCA_ERR_OVERFLOW) {
+        return;
+    }
+    assert_int_equal(status, KVCA_OK);
+    bool tied = false;
+    for (size_t i = 0; i < expected.ties; i++) {
+        tied |= snapshot.slot[crowd->rows[i]] == selection.row;
+    }
+    if (!tied || selection.ties != expected.ties || selection.fits != expected.fits ||
+        selection.outcome != expected.outcome || selection.unknown_capacity != expected.unknown_capacity) {
+        fail_msg("slot %zu, ties %zu, fits %zu, unknown %zu; by the snapshot ties %zu, fits %zu, unknown %zu",
+                 selection.row, selection.ties, selection.fits, selection.unknown_capacity, expected.ties,
+                 expected.fits, expected.unknown_capacity);
+    }
+}
+
+static void change_something(struct crowd *crowd)
+{
+    static const kvca_params params[] = {
+        {1.0, true, 0.0, 0},
+        {0.5, true, 0.3, 90},
+        {1.0, false, 0.0, 0},
+        {1.0, false, 2.5, 7},
+        {KVCA_NO_CAPACITY_FILTER, true, 0.0, 0},
+        {1.0, true, 0x1p40, 0},
+    };
+    kvca_rank rank = {.worker_id = random_below(&crowd->random, MANY_SLOTS)};
+    switch (random_below(&crowd->random, 8)) {
+    case 0:
+        kvca_pool_set_params(crowd->pool, &params[random_below(&crowd->random, COUNT(params))]);
+        break;
+    case 1:
+        kvca_pool_drain(crowd->pool, rank.worker_id, 0);
+        break;
+    case 2:
+        kvca_pool_drop(crowd->pool, rank.worker_id, 0);
+        break;
+    default:
+        rank.total_kv_blocks = random_below(&crowd->random, 4) == 0 ? 0 : 20 + random_below(&crowd->random, 200);
+        assert_int_equal(kvca_pool_put(crowd->pool, &rank, NULL), KVCA_OK);
+    }
+}
+
+static void places_are_those_of_the_snapshot(void **state)
+{
+    (void)state;
+    const kvca_params params = KVCA_PARAMS_DEFAULT;
+    struct crowd *crowd = calloc(1, sizeof *crowd);
+    crowd->random = 4;
+    assert_int_equal(kvca_pool_new(MANY_SLOTS, 1, &params, &crowd->pool), KVCA_OK);
+    assert_int_equal(kvca_pool_owner_claim(crowd->pool, 1, &crowd->owner), KVCA_OK);
+    for (uint64_t worker = 0; worker < MANY_SLOTS; worker++) {
+        put(crowd->pool, worker, 100);
+    }
+    for (int i = 0; i < 40000; i++) {
+        if (i % 16 == 0) {
+            change_something(crowd);
+        }
+        put(crowd->pool, 0, 100); /* so that there always is one that takes requests */
+        compare_place(crowd);
+    }
+    kvca_pool_free(crowd->pool);
+    free(crowd);
+}
+
 #define POOL_TEST(test) cmocka_unit_test_setup_teardown(test, make_pool, free_pool)
 
 int main(void)
 {
+    require_variant();
     const struct CMUnitTest tests[] = {
         POOL_TEST(place_books_and_release_gives_back),
         POOL_TEST(answer_tells_what_happened),
@@ -878,6 +981,7 @@ int main(void)
         POOL_TEST(repair_clears_what_nobody_has),
         POOL_TEST(same_seed_gives_same_placements),
         POOL_TEST(a_burst_does_not_over_book),
+        cmocka_unit_test(places_are_those_of_the_snapshot),
         POOL_TEST(a_million_releases),
         cmocka_unit_test(ranks_are_found_among_many),
         cmocka_unit_test(smallest_pools_work),

@@ -455,6 +455,7 @@ static void operations_match_the_model(void **state)
 
 int main(void)
 {
+    require_variant();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operations_match_the_model),
     };
