@@ -2,6 +2,8 @@
 /* A, B and C. They are in a file of their own so that the compiler knows nothing of how they are called. */
 #include "baselines.h"
 
+#include <float.h>
+
 #define GOLDEN_GAMMA UINT64_C(0x9e3779b97f4a7c15)
 
 static uint64_t split_mix(uint64_t *state)
@@ -206,6 +208,11 @@ static void plain_fallback(const struct row *rows, size_t count, uint64_t reques
     }
 }
 
+static bool is_sound(const struct row *row)
+{
+    return row->preferred_taint_multiplier > 0.0 && row->preferred_taint_multiplier <= DBL_MAX;
+}
+
 static inline void plain(const kvca_params *params, const struct row *rows, size_t count, bool multipliers,
                          uint64_t request, struct drawer *drawer, kvca_selection *selection)
 {
@@ -219,6 +226,10 @@ static inline void plain(const kvca_params *params, const struct row *rows, size
         const struct row *row = &rows[i];
         uint64_t blocks = with_request(row->decode_cost_blocks, request);
         uint64_t capacity = known_capacity(params, row->total_kv_blocks);
+        if (multipliers && !is_sound(row)) {
+            *selection = (kvca_selection){.ties = 0}; /* kvca_select answers with an error */
+            return;
+        }
         if (filtered && capacity == 0) {
             unknown++;
         } else if (filtered && blocks > limit(params, capacity)) {

@@ -103,13 +103,6 @@ static void look_for_unknown(kvca_policy *policy, const struct kvca_view *view, 
     }
 }
 
-static void warn_of_unknown(kvca_policy *policy, const struct kvca_view *view, const kvca_selection *selection)
-{
-    if (selection->unknown_capacity > 0 && policy->warn) {
-        look_for_unknown(policy, view, selection->unknown_capacity);
-    }
-}
-
 kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selection *selection)
 {
     if (!policy || !selection) {
@@ -120,10 +113,14 @@ kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selec
         return status;
     }
     const struct kvca_view view = {.terms = &policy->terms, .ranks = ranks};
-    if (!kvca_view_pick(&view, &policy->generator, selection)) {
+    bool picked = ranks->count == 1 ? kvca_only_pick(&policy->terms, ranks, selection)
+                                    : kvca_view_pick(&view, &policy->generator, selection);
+    if (!picked) {
         return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
     }
-    warn_of_unknown(policy, &view, selection);
+    if (selection->unknown_capacity > 0 && policy->warn) {
+        look_for_unknown(policy, &view, selection->unknown_capacity);
+    }
     return KVCA_OK;
 }
 
@@ -141,6 +138,8 @@ kvca_status kvca_tie_set(kvca_policy *policy, const kvca_ranks *ranks, size_t *r
     if (!kvca_view_list(&view, rows, room, selection)) {
         return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
     }
-    warn_of_unknown(policy, &view, selection);
+    if (selection->unknown_capacity > 0 && policy->warn) {
+        look_for_unknown(policy, &view, selection->unknown_capacity);
+    }
     return KVCA_OK;
 }

@@ -41,6 +41,9 @@ static bool is_excess(uint64_t number, uint64_t n)
 uint64_t kvca_draw(_Atomic uint64_t *state, uint64_t n)
 {
     uint64_t number;
+    if ((n & (n - 1)) == 0) {
+        return next(state) & (n - 1); /* the same as below, for a power of two, without a division */
+    }
     do {
         number = next(state);
     } while (is_excess(number, n));

@@ -77,43 +77,7 @@ LANES_FN uint64_t find_tied(const struct kvca_view *view, const struct way *way,
 
 #include "pick.h"
 
-/* A single rank has no rival: all there is to find out is whether it fits. */
-LANES_FN bool pick_only(const struct kvca_view *view, kvca_selection *selection)
-{
-    const struct way way = way_of(view, BY_COST, fit_of(view, false), false, false);
-    struct verdict verdict = judge(view, &way, 0, 1);
-    if (!verdict.sound) {
-        return false;
-    }
-    *selection = (kvca_selection){
-        .row = 0,
-        .outcome = verdict.fits ? KVCA_FIT : KVCA_FALLBACK,
-        .fits = verdict.fits,
-        .ties = 1,
-        .unknown_capacity = way.terms.counts_unknown && verdict.unreported,
-    };
-    return true;
-}
-
 KVCA_DEFINE_VARIANT(kvca_plain, "plain");
-
-bool kvca_view_pick(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection)
-{
-    if (view->ranks->count == 1 && !view->slots) {
-        return pick_only(view, selection);
-    }
-    return kvca_variant_in_use->pick(view, generator, selection);
-}
-
-bool kvca_keys_pick(const struct kvca_keys *keys, _Atomic uint64_t *generator, kvca_selection *selection)
-{
-    return kvca_variant_in_use->pick_keys(keys, generator, selection);
-}
-
-bool kvca_view_list(const struct kvca_view *view, size_t *rows, size_t room, kvca_selection *selection)
-{
-    return kvca_variant_in_use->list(view, rows, room, selection);
-}
 
 bool kvca_is_multiplier(double value)
 {
@@ -147,6 +111,44 @@ struct kvca_terms kvca_terms_of(const kvca_params *params)
         .count_priority = params->count_priority,
         .packs = params->decode_active_request_weight <= (params->count_priority ? 0x1p19 : 0.0),
     };
+}
+
+static bool has_sound_multiplier(const kvca_ranks *ranks, size_t row)
+{
+    return !ranks->preferred_taint_multiplier || kvca_is_multiplier(ranks->preferred_taint_multiplier[row]);
+}
+
+bool kvca_only_pick(const struct kvca_terms *terms, const kvca_ranks *ranks, kvca_selection *selection)
+{
+    const struct way way = {.request = ranks->request_blocks};
+    uint64_t reported = ranks->total_kv_blocks ? ranks->total_kv_blocks[0] : 0;
+    bool fits = decode_cost_blocks(&way, ranks->decode_cost_blocks[0]) <= kvca_limit(terms, reported);
+    if (!has_sound_multiplier(ranks, 0)) {
+        return false;
+    }
+    *selection = (kvca_selection){
+        .row = 0,
+        .outcome = fits ? KVCA_FIT : KVCA_FALLBACK,
+        .fits = fits,
+        .ties = 1,
+        .unknown_capacity = kvca_capacity_is_unknown(terms, reported),
+    };
+    return true;
+}
+
+bool kvca_view_pick(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection)
+{
+    return kvca_variant_in_use->pick(view, generator, selection);
+}
+
+bool kvca_keys_pick(const struct kvca_keys *keys, _Atomic uint64_t *generator, kvca_selection *selection)
+{
+    return kvca_variant_in_use->pick_keys(keys, generator, selection);
+}
+
+bool kvca_view_list(const struct kvca_view *view, size_t *rows, size_t room, kvca_selection *selection)
+{
+    return kvca_variant_in_use->list(view, rows, room, selection);
 }
 
 /* One row as it is explained, and its keys. */
@@ -198,11 +200,6 @@ static kvca_reason reason(const struct row_facts *row, const struct row_facts *p
         return KVCA_REASON_TIED;
     }
     return picked->fit_key.first < row->fit_key.first ? KVCA_REASON_MORE_REQUESTS : KVCA_REASON_HIGHER_COST;
-}
-
-static bool has_sound_multiplier(const kvca_ranks *ranks, size_t row)
-{
-    return !ranks->preferred_taint_multiplier || kvca_is_multiplier(ranks->preferred_taint_multiplier[row]);
 }
 
 static kvca_status check_question(const kvca_ranks *ranks, size_t row, size_t picked)

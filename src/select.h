@@ -56,6 +56,12 @@ struct kvca_view {
 bool kvca_view_pick(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection);
 
 /*
+ * The same for a single row, which has no rival: all there is to find out is whether it fits. A plain loop takes less
+ * time for it than vectors take to begin with.
+ */
+bool kvca_only_pick(const struct kvca_terms *terms, const kvca_ranks *ranks, kvca_selection *selection);
+
+/*
  * Picks one of all slots that fit and take requests. Returns false, and writes nothing, where nothing fits. The keys are
  * right for parameters with kvca_terms.packs, where no slot is large, and without multipliers.
  */

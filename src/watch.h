@@ -15,8 +15,8 @@
 
 #include "random.h"
 
-/* One selection in so many samples a row. */
-#define KVCA_WATCH_INTERVAL 8
+/* One selection in 2^3 samples a row. */
+#define KVCA_WATCH_BITS 3
 
 /* All zero knows nothing. Threads write to it without a lock: if one overwrites another, a sample is taken once more. */
 struct kvca_watch {
@@ -42,11 +42,12 @@ static inline bool kvca_watch_sample(struct kvca_watch *watch, size_t count, siz
 {
     uint64_t selections = atomic_load_explicit(&watch->selections, memory_order_relaxed);
     atomic_store_explicit(&watch->selections, selections + 1, memory_order_relaxed);
-    uint64_t number = kvca_nth(0, selections);
-    if (number % KVCA_WATCH_INTERVAL != 0) {
+    /* Multiples of the golden ratio: a selection of eight, but in step with no order that repeats. */
+    uint64_t turn = selections * UINT64_C(0x9e3779b97f4a7c15);
+    if (turn >> (64 - KVCA_WATCH_BITS) != 0) {
         return false;
     }
-    *row = (size_t)(number / KVCA_WATCH_INTERVAL % count);
+    *row = (size_t)(kvca_mix(turn) % count);
     return true;
 }
 
