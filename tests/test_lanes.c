@@ -44,7 +44,7 @@ static const double DOUBLES[] = {
     0.0,        DBL_TRUE_MIN, DBL_MIN,    0x1p-53,          0.5,           0.9999999999999999,   1.0,
     1.5,        3.9999999,    0x1p31,     0x1p32 - 0x1p-21, 0x1p32,        0x1p32 + 1,           0x1p52,
     0x1p52 + 1, 0x1p53,       0x1p53 + 2, 0x1p63,           0x1p63 + 2048, 0x1.fffffffffffffp63, 0x1p64,
-    0x1p65,     0x1p1023,     DBL_MAX,    INFINITY,
+    0x1p65,     0x1p1023,     DBL_MAX,    HUGE_VAL,
 };
 
 /* More of both, where nobody thought of a boundary. */

@@ -158,12 +158,12 @@ static void path_calls_no_allocator_and_no_lock(void **state)
     assert_true(desk.warnings > 0);
 }
 
-/* Kills the process at any system call but exit. */
+/* Kills the process at any system call but exit_group. */
 static bool forbid_system_calls(void)
 {
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
@@ -183,7 +183,7 @@ static int run_without_system_calls(unsigned (*work)(void))
         if (!forbid_system_calls()) {
             _exit(NO_FILTER);
         }
-        syscall(SYS_exit, work() == 0 ? 0 : CALL_FAILED);
+        syscall(SYS_exit_group, work() == 0 ? 0 : CALL_FAILED);
     }
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);

@@ -351,7 +351,7 @@ static void random_sets_match_the_reference(void **state)
 static void unsound_multiplier_is_found_in_any_row(void **state)
 {
     (void)state;
-    static const double unsound[] = {0.0, -0.0, -1.0, -DBL_TRUE_MIN, INFINITY, -INFINITY, NAN, -NAN};
+    static const double unsound[] = {0.0, -0.0, -1.0, -DBL_TRUE_MIN, HUGE_VAL, -HUGE_VAL, (double)NAN, -(double)NAN};
     const kvca_selection untouched = {.row = 12345, .fits = 678};
     uint64_t random = 5;
     for (int round = 0; round < 20000; round++) {

@@ -87,8 +87,21 @@ struct number tool_number(double value)
     return number;
 }
 
+/* The library passes over a variant that it does not know; a command can say so. */
+static bool has_variant(const char *wanted)
+{
+    return !wanted || strcmp(wanted, kvca_variant()) == 0;
+}
+
 static int run(int argc, char **argv)
 {
+    const char *wanted = getenv("KVCA_VARIANT");
+    if (!has_variant(wanted)) {
+        return tool_wrong_use("kvca",
+                              "the environment variable KVCA_VARIANT is \"%s\", which is no variant of the rule that "
+                              "this processor has; leave it out to use the fastest",
+                              wanted);
+    }
     if (argc < 2) {
         fputs(HELP, stderr);
         return TOOL_WRONG_USE;
