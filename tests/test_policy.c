@@ -217,25 +217,26 @@ static void rank_is_warned_about_once(void **state)
     kvca_policy_free(policy);
 }
 
-/* Selections that are far more than the rows, and the samples of them, need. */
-#define SOON (MOST_RANKS * 8 * 20)
+/* As many selections as let each of so many ranks be seen twelve times on average. */
+#define WATCHED 64
+#define SOON (WATCHED * 8 * 12)
 
 static void rank_that_takes_the_place_of_another_is_warned_about(void **state)
 {
     (void)state;
     kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
-    struct rank_set set = unknown_set(MOST_RANKS);
+    struct rank_set set = unknown_set(WATCHED);
     kvca_ranks ranks = ranks_of(&set);
     struct counter counter = {0};
     kvca_selection selection;
-    ranks.count = MOST_RANKS - 1; /* the last one comes later */
+    ranks.count = WATCHED - 1; /* the last one comes later */
     assert_int_equal(kvca_policy_set_warning(policy, count_warning, &counter), KVCA_OK);
     assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
-    set.worker_id[5] = MOST_RANKS - 1;
+    set.worker_id[5] = WATCHED - 1;
     for (int i = 0; i < SOON; i++) {
         assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
     }
-    for (size_t worker = 0; worker < MOST_RANKS; worker++) {
+    for (size_t worker = 0; worker < WATCHED; worker++) {
         assert_int_equal(counter.given[worker], 1);
     }
     kvca_policy_free(policy);
@@ -246,11 +247,11 @@ static void rank_that_is_added_is_warned_about_at_once(void **state)
 {
     (void)state;
     kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
-    struct rank_set set = unknown_set(MOST_RANKS);
+    struct rank_set set = unknown_set(WATCHED);
     kvca_ranks ranks = ranks_of(&set);
     struct counter counter = {0};
     assert_int_equal(kvca_policy_set_warning(policy, count_warning, &counter), KVCA_OK);
-    for (ranks.count = 1; ranks.count <= MOST_RANKS; ranks.count++) {
+    for (ranks.count = 1; ranks.count <= WATCHED; ranks.count++) {
         kvca_selection selection;
         assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
         assert_int_equal(counter.given[ranks.count - 1], 1);
@@ -264,7 +265,7 @@ static void subsets_in_turn_are_all_warned_about(void **state)
     (void)state;
     for (size_t subsets = 2; subsets <= 16; subsets *= 2) {
         kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
-        struct rank_set set = unknown_set(MOST_RANKS / 16 * 16);
+        struct rank_set set = unknown_set(WATCHED);
         kvca_ranks ranks = ranks_of(&set);
         struct counter counter = {0};
         assert_int_equal(kvca_policy_set_warning(policy, count_warning, &counter), KVCA_OK);

@@ -945,7 +945,7 @@ static void places_are_those_of_the_snapshot(void **state)
     for (uint64_t worker = 0; worker < MANY_SLOTS; worker++) {
         put(crowd->pool, worker, 100);
     }
-    for (int i = 0; i < 40000; i++) {
+    for (size_t i = 0; i < rounds(20000); i++) {
         if (i % 16 == 0) {
             change_something(crowd);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Long random sequences of all operations of a pool, against a ledger so plain that it is right at a glance: after
- * each step every column, counter and tie set must agree. KVCA_MODEL_OPERATIONS sets how many operations are run.
+ * each step every column, counter and tie set must agree.
  */
 #include "test.h"
 
@@ -437,8 +437,7 @@ static void take_step(struct model *model)
 static void operations_match_the_model(void **state)
 {
     (void)state;
-    const char *asked = getenv("KVCA_MODEL_OPERATIONS");
-    size_t operations = asked ? strtoull(asked, NULL, 10) : 1000000;
+    size_t operations = rounds(1000000);
     struct model model = {.params = KVCA_PARAMS_DEFAULT, .random = 17};
     assert_int_equal(kvca_pool_new(SLOTS, OWNERS, &model.params, &model.pool), KVCA_OK);
     assert_int_equal(kvca_pool_set_seed(model.pool, 1), KVCA_OK);

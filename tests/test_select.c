@@ -185,7 +185,7 @@ static void with_filter_and_count_off_ties_are_the_default_costs(void **state)
 {
     (void)state;
     uint64_t random = 7;
-    for (int round = 0; round < 20000; round++) {
+    for (size_t round = 0; round < rounds(20000); round++) {
         kvca_params params = KVCA_PARAMS_DEFAULT;
         params.capacity_fraction = KVCA_NO_CAPACITY_FILTER;
         params.count_priority = false;
@@ -212,7 +212,7 @@ static void with_filter_and_count_off_ties_are_the_default_costs(void **state)
             }
             if (ties >= selection.ties || rows[ties] != row) {
                 print_rank_set(&params, &set);
-                fail_msg("round %d: row %zu has the least cost but is not in the tie set", round, row);
+                fail_msg("round %zu: row %zu has the least cost but is not in the tie set", round, row);
             }
             ties++;
         }
@@ -338,7 +338,7 @@ static void random_sets_match_the_reference(void **state)
 {
     (void)state;
     uint64_t random = 3;
-    for (int round = 0; round < 100000; round++) {
+    for (size_t round = 0; round < rounds(100000); round++) {
         kvca_params params;
         struct rank_set set = {0};
         fill_at_boundaries(&set, &params, &random);
@@ -354,7 +354,7 @@ static void unsound_multiplier_is_found_in_any_row(void **state)
     static const double unsound[] = {0.0, -0.0, -1.0, -DBL_TRUE_MIN, HUGE_VAL, -HUGE_VAL, (double)NAN, -(double)NAN};
     const kvca_selection untouched = {.row = 12345, .fits = 678};
     uint64_t random = 5;
-    for (int round = 0; round < 20000; round++) {
+    for (size_t round = 0; round < rounds(20000); round++) {
         kvca_params params;
         struct rank_set set = {0};
         fill_at_boundaries(&set, &params, &random);
@@ -371,7 +371,7 @@ static void unsound_multiplier_is_found_in_any_row(void **state)
         if (selected != KVCA_ERR_PREFERRED_TAINT_MULTIPLIER || listed != selected || validated != selected ||
             told != row || memcmp(&selection, &untouched, sizeof untouched) != 0) {
             print_rank_set(&params, &set);
-            fail_msg("round %d: row %zu is unsound; statuses %d, %d, %d, told row %zu", round, row, (int)selected,
+            fail_msg("round %zu: row %zu is unsound; statuses %d, %d, %d, told row %zu", round, row, (int)selected,
                      (int)listed, (int)validated, told);
         }
     }
@@ -387,7 +387,7 @@ static void never_fails_and_prefers_ranks_that_fit(void **state)
 {
     (void)state;
     uint64_t random = 11;
-    for (int round = 0; round < 20000; round++) {
+    for (size_t round = 0; round < rounds(20000); round++) {
         kvca_params params = KVCA_PARAMS_DEFAULT;
         params.count_priority = random_below(&random, 2) == 0;
         params.capacity_blocks = random_below(&random, 3) * 4;
@@ -406,7 +406,7 @@ static void never_fails_and_prefers_ranks_that_fit(void **state)
                      fits_by_integers(&params, &set, selection.row) == (fits > 0);
         if (!right) {
             print_rank_set(&params, &set);
-            fail_msg("round %d: picked row %zu; %zu rows fit", round, selection.row, fits);
+            fail_msg("round %zu: picked row %zu; %zu rows fit", round, selection.row, fits);
         }
     }
 }
