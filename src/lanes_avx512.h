@@ -48,7 +48,7 @@ LANES_FN lanes lanes_set(uint64_t value)
 LANES_FN lanes lanes_load(const uint64_t *values, size_t rows)
 {
     lanes a = rows >= LANES ? _mm512_loadu_si512(values) : _mm512_maskz_loadu_epi64((mask)((1U << rows) - 1), values);
-    __asm__("" : "+v"(a));
+    __asm__("" : "+v"(a)); /* in a register: gcc would read it anew for each use */
     return a;
 }
 
@@ -145,9 +145,12 @@ LANES_FN reals reals_add(reals a, reals b)
     return _mm512_add_pd(a, b);
 }
 
+/* Rounded, also where a compiler may fuse it with an addition. */
 LANES_FN reals reals_multiply(reals a, reals b)
 {
-    return _mm512_mul_pd(a, b);
+    reals product = _mm512_mul_pd(a, b);
+    __asm__("" : "+v"(product));
+    return product;
 }
 
 LANES_FN size_t count_bits(uint64_t word)

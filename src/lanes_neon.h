@@ -135,9 +135,12 @@ LANES_FN reals reals_add(reals a, reals b)
     return vaddq_f64(a, b);
 }
 
+/* Rounded, also where a compiler may fuse it with an addition. */
 LANES_FN reals reals_multiply(reals a, reals b)
 {
-    return vmulq_f64(a, b);
+    reals product = vmulq_f64(a, b);
+    __asm__("" : "+w"(product));
+    return product;
 }
 
 LANES_FN size_t count_bits(uint64_t word)

@@ -23,19 +23,19 @@ LANES_FN size_t nth_bit(uint64_t word, size_t n)
 }
 #endif
 
-/* Draws one of the tied rows of many groups. */
+/* Draws one of the tied rows of many groups. Should a host change columns meanwhile, it ends at the last row. */
 LANES_OUT size_t draw(const struct kvca_view *view, struct way way, struct choice choice, const uint64_t *kept,
                       _Atomic uint64_t *generator)
 {
     size_t n = (size_t)kvca_draw(generator, choice.selection.ties);
-    size_t row = choice.selection.row / GROUP * GROUP;
-    uint64_t tied = tied_in(view, &way, &choice, kept, row);
-    while (n >= count_bits(tied)) {
+    for (size_t row = choice.selection.row / GROUP * GROUP; row < view->ranks->count; row += GROUP) {
+        uint64_t tied = tied_in(view, &way, &choice, kept, row);
+        if (n < count_bits(tied)) {
+            return row + nth_bit(tied, n);
+        }
         n -= count_bits(tied);
-        row += GROUP;
-        tied = tied_in(view, &way, &choice, kept, row);
     }
-    return row + nth_bit(tied, n);
+    return choice.selection.row;
 }
 
 LANES_FN void finish(const struct kvca_view *view, const struct way *way, struct choice *choice, const uint64_t *kept,

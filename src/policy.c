@@ -67,11 +67,12 @@ kvca_status kvca_policy_set_warning(kvca_policy *policy, kvca_warning_fn callbac
     }
     policy->warn = callback;
     policy->warn_user = user;
+    kvca_watch_learn(&policy->watch, 0, 0); /* no selection has no ranks: the next one looks at all of them */
     return KVCA_OK;
 }
 
 /* Warns of a row if its capacity is unknown and the rank new. */
-static void look_at_row(kvca_policy *policy, const struct kvca_view *view, size_t row, uint64_t time)
+static void look_at_row(kvca_policy *policy, const struct kvca_view *view, size_t row, uint64_t era)
 {
     const kvca_ranks *ranks = view->ranks;
     if (!kvca_capacity_is_unknown(view->terms, ranks->total_kv_blocks ? ranks->total_kv_blocks[row] : 0)) {
@@ -82,24 +83,24 @@ static void look_at_row(kvca_policy *policy, const struct kvca_view *view, size_
         .dp_rank = ranks->dp_rank ? ranks->dp_rank[row] : 0,
         .row = row,
     };
-    if (kvca_warned_add(&policy->warned, time, warning.worker_id, warning.dp_rank)) {
+    if (kvca_warned_add(&policy->warned, era, warning.worker_id, warning.dp_rank)) {
         policy->warn(policy->warn_user, &warning);
     }
 }
 
-/* Looks at as many rows as a selection must, some of which have an unknown capacity. */
+/* Looks for ranks to be warned about in as many rows as a selection must. */
 static void look_for_unknown(kvca_policy *policy, const struct kvca_view *view, size_t unknown)
 {
     size_t count = view->ranks->count;
     size_t row;
     if (!kvca_watch_knows(&policy->watch, count, unknown)) {
-        uint64_t time = kvca_warned_pass(&policy->warned);
-        for (row = 0; row < count; row++) {
-            look_at_row(policy, view, row, time);
+        uint64_t era = kvca_warned_begin(&policy->warned);
+        for (row = 0; unknown > 0 && row < count; row++) {
+            look_at_row(policy, view, row, era);
         }
         kvca_watch_learn(&policy->watch, count, unknown);
-    } else if (kvca_watch_sample(&policy->watch, count, &row)) {
-        look_at_row(policy, view, row, kvca_warned_sample(&policy->warned, row));
+    } else if (unknown > 0 && kvca_watch_sample(&policy->watch, count, &row)) {
+        look_at_row(policy, view, row, kvca_warned_begin(&policy->warned));
     }
 }
 
@@ -118,7 +119,7 @@ kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selec
     if (!picked) {
         return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
     }
-    if (selection->unknown_capacity > 0 && policy->warn) {
+    if (policy->warn) {
         look_for_unknown(policy, &view, selection->unknown_capacity);
     }
     return KVCA_OK;
@@ -138,7 +139,7 @@ kvca_status kvca_tie_set(kvca_policy *policy, const kvca_ranks *ranks, size_t *r
     if (!kvca_view_list(&view, rows, room, selection)) {
         return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
     }
-    if (selection->unknown_capacity > 0 && policy->warn) {
+    if (policy->warn) {
         look_for_unknown(policy, &view, selection->unknown_capacity);
     }
     return KVCA_OK;

@@ -30,7 +30,11 @@
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
 #error "the rule needs IEEE arithmetic: build without -ffast-math, -Ofast and -ffinite-math-only"
 #endif
-#if FLT_EVAL_METHOD != 0
+/* Nor may a product be fused with a sum. Compilers do not tell: build with -ffp-contract=off, as meson.build does. */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#endif
+#if FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 1 /* 1 is about floats alone */
 #error "the rule needs doubles that are rounded after each operation: on 32-bit x86, build with -msse2 -mfpmath=sse"
 #endif
 
@@ -55,7 +59,7 @@ struct way {
     enum order order;
     enum fit fit;
     bool small;       /* D and N are taken to be below 2^32: whether they are is found out on the way */
-    bool all;         /* every row is a candidate */
+    bool all;         /* no bitmap says which rows are candidates */
     bool many;        /* there may be more than one group of rows */
     uint64_t request; /* the request's blocks */
     struct kvca_terms terms;

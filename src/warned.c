@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ranks come and go for months, while the set may not grow and a rank in use may not be warned about again. So it
- * forgets, but only ranks that no selection showed it lately. Time is counted in passes, 256 of them to an era; a
- * rank unseen for two eras may be forgotten when its place is needed.
+ * forgets, but only ranks that no selection showed it lately. Its clock goes by how often the ranks in use are seen: an
+ * era lasts until they were seen 64 times each, on average, however many they are and in whatever portions a host
+ * shows them. A rank unseen for an era and the beginning of another may be forgotten when its place is needed.
  *
  * An entry is a 64-bit word, so that a compare-and-swap replaces it whole:
  *
@@ -13,11 +14,13 @@
  */
 #include "warned.h"
 
+#include <stddef.h>
+
 #include "random.h"
 
 #define GROUPS (KVCA_WARNED_RANKS / KVCA_WARNED_GROUP)
 #define PLACES ((size_t)2 * KVCA_WARNED_GROUP)
-#define PASSES_PER_ERA 256
+#define LOOKS_PER_ERA 64 /* at each rank */
 #define ERAS_IN_USE 2
 #define ERA_BITS 24
 #define ERA_MASK ((UINT64_C(1) << ERA_BITS) - 1)
@@ -59,10 +62,18 @@ static uint64_t age(uint64_t entry, uint64_t era)
     return eras > ERA_MASK - ERAS_AHEAD ? 0 : eras;
 }
 
+/* Counts without a lock: if threads overwrite one another's, the era ends a little later. */
+static void count(_Atomic uint64_t *counter)
+{
+    uint64_t counted = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, counted + 1, memory_order_relaxed);
+}
+
 /* Marks a rank that was found as seen in this era. If another thread did so, or forgot it, that is as good. */
-static void refresh(_Atomic uint64_t *entry, uint64_t seen, uint64_t era)
+static void refresh(struct kvca_warned *warned, _Atomic uint64_t *entry, uint64_t seen, uint64_t era)
 {
     if (age(seen, era) != 0) {
+        count(&warned->seen);
         uint64_t fresh = (seen & ~ERA_MASK) | (era & ERA_MASK);
         atomic_compare_exchange_strong_explicit(entry, &seen, fresh, memory_order_relaxed, memory_order_relaxed);
     }
@@ -91,25 +102,30 @@ static struct finding find(struct kvca_warned *warned, const struct mark *mark, 
     return oldest;
 }
 
-uint64_t kvca_warned_pass(struct kvca_warned *warned)
+uint64_t kvca_warned_begin(struct kvca_warned *warned)
 {
-    return atomic_fetch_add_explicit(&warned->passes, 1, memory_order_relaxed);
+    uint64_t era = atomic_load_explicit(&warned->era, memory_order_relaxed);
+    uint64_t seen = atomic_load_explicit(&warned->seen, memory_order_relaxed);
+    if (atomic_load_explicit(&warned->looks, memory_order_relaxed) / LOOKS_PER_ERA <= seen) {
+        return era;
+    }
+    if (atomic_compare_exchange_strong_explicit(&warned->era, &era, era + 1, memory_order_relaxed,
+                                                memory_order_relaxed)) {
+        atomic_store_explicit(&warned->looks, 0, memory_order_relaxed);
+        atomic_store_explicit(&warned->seen, 0, memory_order_relaxed);
+        era++;
+    }
+    return era;
 }
 
-/* Of `count` rows 8 / count are, so that an era is 32 samples of each row, and two are 64. */
-uint64_t kvca_warned_sample(struct kvca_warned *warned, size_t row)
-{
-    return row < 8 ? kvca_warned_pass(warned) : atomic_load_explicit(&warned->passes, memory_order_relaxed);
-}
-
-bool kvca_warned_add(struct kvca_warned *warned, uint64_t time, uint64_t worker_id, uint32_t dp_rank)
+bool kvca_warned_add(struct kvca_warned *warned, uint64_t era, uint64_t worker_id, uint32_t dp_rank)
 {
     struct mark mark = mark_of(worker_id, dp_rank);
-    uint64_t era = time / PASSES_PER_ERA;
     for (;;) {
         struct finding finding = find(warned, &mark, era);
         if (finding.found) {
-            refresh(finding.entry, finding.seen, era);
+            count(&warned->looks);
+            refresh(warned, finding.entry, finding.seen, era);
             return false;
         }
         if (age(finding.seen, era) < ERAS_IN_USE) {
@@ -117,6 +133,7 @@ bool kvca_warned_add(struct kvca_warned *warned, uint64_t time, uint64_t worker_
         }
         if (atomic_compare_exchange_strong_explicit(finding.entry, &finding.seen, mark.fingerprint | (era & ERA_MASK),
                                                     memory_order_relaxed, memory_order_relaxed)) {
+            count(&warned->seen);
             return true;
         }
         /* Another thread took the place, perhaps for this same rank: look again. */

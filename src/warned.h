@@ -5,7 +5,6 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define KVCA_WARNED_RANKS 4096 /* the most ranks that are remembered */
@@ -14,22 +13,18 @@
 /* All zero is the empty set. */
 struct kvca_warned {
     _Alignas(64) _Atomic uint64_t entries[KVCA_WARNED_RANKS];
-    _Atomic uint64_t passes; /* the set's clock */
+    _Atomic uint64_t era;
+    _Atomic uint64_t looks; /* of this era: how often remembered ranks were added, */
+    _Atomic uint64_t seen;  /* and how many ranks those were */
 };
 
-/* Begins a pass, in which each rank of a selection is added. Returns its time, for kvca_warned_add(). */
-uint64_t kvca_warned_pass(struct kvca_warned *warned);
-
-/*
- * The same where only one row is looked at, drawn at random: some are taken for passes, so that all ranks in use are
- * seen several times before the clock has gone far enough to forget one.
- */
-uint64_t kvca_warned_sample(struct kvca_warned *warned, size_t row);
+/* Begins to add ranks, one after the other. Returns the era, for kvca_warned_add(). */
+uint64_t kvca_warned_begin(struct kvca_warned *warned);
 
 /*
  * Adds a rank. Returns whether it is new, so that it is to be warned about: true once, to one thread, as long as the
  * rank is remembered.
  */
-bool kvca_warned_add(struct kvca_warned *warned, uint64_t time, uint64_t worker_id, uint32_t dp_rank);
+bool kvca_warned_add(struct kvca_warned *warned, uint64_t era, uint64_t worker_id, uint32_t dp_rank);
 
 #endif

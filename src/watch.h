@@ -2,7 +2,7 @@
 /*
  * How much a selection looks for ranks that must be warned about. To look at each rank of unknown capacity would take
  * far longer than to select. So that is done where the number of ranks, or of those of unknown capacity, is not that of
- * the selection before; and else now and then at one row, drawn at random so that no order in which a host shows its
+ * the selection before; and else now and then for one row, drawn at random so that no order in which a host shows its
  * ranks keeps one of them hidden.
  */
 #ifndef KVCA_WATCH_H

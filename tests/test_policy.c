@@ -259,6 +259,40 @@ static void rank_that_is_added_is_warned_about_at_once(void **state)
     kvca_policy_free(policy);
 }
 
+/* Where nothing was unknown in between, or nobody listened, the numbers of before are not those of the last selection. */
+static void ranks_after_a_pause_are_warned_about_at_once(void **state)
+{
+    (void)state;
+    for (int deaf = 0; deaf < 2; deaf++) {
+        kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
+        struct rank_set first = unknown_set(WATCHED);
+        struct rank_set pause = tied_set(WATCHED);
+        struct rank_set second = unknown_set(WATCHED);
+        struct counter counter = {0};
+        kvca_selection selection;
+        kvca_ranks ranks = ranks_of(&first);
+        assert_int_equal(kvca_policy_set_warning(policy, count_warning, &counter), KVCA_OK);
+        assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
+        if (deaf) {
+            assert_int_equal(kvca_policy_set_warning(policy, NULL, NULL), KVCA_OK);
+        }
+        ranks = ranks_of(deaf ? &first : &pause);
+        assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
+        if (deaf) {
+            assert_int_equal(kvca_policy_set_warning(policy, count_warning, &counter), KVCA_OK);
+        }
+        for (size_t row = 0; row < WATCHED; row++) {
+            second.worker_id[row] = WATCHED + row;
+        }
+        ranks = ranks_of(&second);
+        assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
+        for (size_t worker = 0; worker < 2 * WATCHED; worker++) {
+            assert_int_equal(counter.given[worker], 1);
+        }
+        kvca_policy_free(policy);
+    }
+}
+
 /* Hosts pass the ranks that are eligible: others from request to request, but often as many. */
 static void subsets_in_turn_are_all_warned_about(void **state)
 {
@@ -340,6 +374,7 @@ int main(void)
         cmocka_unit_test(rank_is_warned_about_once),
         cmocka_unit_test(rank_that_takes_the_place_of_another_is_warned_about),
         cmocka_unit_test(rank_that_is_added_is_warned_about_at_once),
+        cmocka_unit_test(ranks_after_a_pause_are_warned_about_at_once),
         cmocka_unit_test(subsets_in_turn_are_all_warned_about),
         cmocka_unit_test(rank_is_warned_about_once_under_threads),
     };

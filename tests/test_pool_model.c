@@ -173,7 +173,7 @@ static void step_claim(struct model *model)
 
 static void step_void(struct model *model)
 {
-    size_t owner = below(model, OWNERS);
+    size_t owner = (size_t)below(model, OWNERS);
     uint64_t blocks = 0;
     uint64_t requests = 0;
     uint64_t expected_blocks = 0;
@@ -261,7 +261,7 @@ static void make_ask(struct model *model, struct ask *ask)
 
 static void step_place(struct model *model)
 {
-    size_t owner = below(model, OWNERS);
+    size_t owner = (size_t)below(model, OWNERS);
     struct model_booking *booking = &model->bookings[below(model, BOOKINGS)];
     if (booking->made) {
         return;

@@ -456,7 +456,7 @@ struct random_case {
 static void make_case(struct random_case *made, uint64_t *random)
 {
     *made = (struct random_case){.options = {
-                                     .ranks = 1 + random_below(random, 4),
+                                     .ranks = 1 + (size_t)random_below(random, 4),
                                      .block_size = 1 + random_below(random, 5),
                                      .max_num_seqs = 1 + random_below(random, 12),
                                      .watermark = (double)random_below(random, 3) * 0.1,
@@ -470,7 +470,7 @@ static void make_case(struct random_case *made, uint64_t *random)
     for (size_t rank = 0; rank < 4; rank++) {
         made->capacities[rank] = 4 + random_below(random, 20);
     }
-    made->trace = (struct replay_trace){.requests = made->requests, .count = 1 + random_below(random, 60)};
+    made->trace = (struct replay_trace){.requests = made->requests, .count = 1 + (size_t)random_below(random, 60)};
     double arrival = 0;
     for (size_t i = 0; i < made->trace.count; i++) {
         made->requests[i] = (struct replay_request){arrival, random_below(random, 40), random_below(random, 12)};

@@ -169,7 +169,7 @@ static void columns_may_be_missing(void **state)
 /* A random set in which equal values, ranks that are over and ranks of unknown capacity are all common. */
 static void fill_randomly(struct rank_set *set, uint64_t *random)
 {
-    set->count = 1 + random_below(random, 12);
+    set->count = 1 + (size_t)random_below(random, 12);
     set->request_blocks = random_below(random, 3);
     for (size_t row = 0; row < set->count; row++) {
         set->worker_id[row] = row;
@@ -258,7 +258,7 @@ static double boundary_weight(uint64_t *random)
 /* Most sets are smaller than a vector, and some larger than a group or two. */
 static size_t boundary_count(uint64_t *random)
 {
-    return random_below(random, 12) != 0 ? 1 + random_below(random, 18) : 1 + random_below(random, MOST_RANKS);
+    return 1 + (size_t)random_below(random, random_below(random, 12) != 0 ? 18 : MOST_RANKS);
 }
 
 /* Limits are worked out from the capacities, so that D can be put right at them. */
@@ -358,7 +358,7 @@ static void unsound_multiplier_is_found_in_any_row(void **state)
         kvca_params params;
         struct rank_set set = {0};
         fill_at_boundaries(&set, &params, &random);
-        size_t row = random_below(&random, set.count);
+        size_t row = (size_t)random_below(&random, set.count);
         set.preferred_taint_multiplier[row] = unsound[random_below(&random, COUNT(unsound))];
         kvca_ranks ranks = ranks_of(&set);
         kvca_policy *policy = make_policy(params);

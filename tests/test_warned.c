@@ -16,10 +16,10 @@ static struct kvca_warned *new_set(void)
 /* One selection over the ranks first .. first + count - 1 of one worker each; returns how many were new. */
 static size_t show(struct kvca_warned *warned, uint64_t first, size_t count)
 {
-    uint64_t time = kvca_warned_pass(warned);
+    uint64_t era = kvca_warned_begin(warned);
     size_t fresh = 0;
     for (uint64_t worker = first; worker < first + count; worker++) {
-        fresh += kvca_warned_add(warned, time, worker, 0);
+        fresh += kvca_warned_add(warned, era, worker, 0);
     }
     return fresh;
 }
@@ -28,14 +28,14 @@ static void ranks_are_told_apart(void **state)
 {
     (void)state;
     struct kvca_warned *warned = new_set();
-    uint64_t time = kvca_warned_pass(warned);
+    uint64_t era = kvca_warned_begin(warned);
     for (uint64_t worker = 0; worker < 16; worker++) {
         for (uint32_t dp_rank = 0; dp_rank < 16; dp_rank++) {
-            assert_true(kvca_warned_add(warned, time, worker << 32, dp_rank));
-            assert_false(kvca_warned_add(warned, time, worker << 32, dp_rank));
+            assert_true(kvca_warned_add(warned, era, worker << 32, dp_rank));
+            assert_false(kvca_warned_add(warned, era, worker << 32, dp_rank));
         }
     }
-    assert_true(kvca_warned_add(warned, time, UINT64_MAX, UINT32_MAX));
+    assert_true(kvca_warned_add(warned, era, UINT64_MAX, UINT32_MAX));
     free(warned);
 }
 
@@ -69,6 +69,27 @@ static void too_many_ranks_do_not_flood(void **state)
     free(warned);
 }
 
+/* The same where a host shows a few of its ranks in each selection, so that a rank is seen seldom. */
+static void portions_do_not_flood(void **state)
+{
+    (void)state;
+    static const size_t portions[] = {1, 8, 100};
+    for (size_t i = 0; i < COUNT(portions); i++) {
+        for (size_t ranks = 1000; ranks <= 25000; ranks *= 5) {
+            struct kvca_warned *warned = new_set();
+            uint64_t random = 1;
+            size_t fresh = 0;
+            for (size_t shown = 0; shown < rounds(4000000); shown += portions[i]) {
+                fresh += show(warned, random_below(&random, ranks), portions[i]);
+            }
+            if (fresh > (ranks < KVCA_WARNED_RANKS ? ranks + portions[i] : KVCA_WARNED_RANKS)) {
+                fail_msg("%zu of %zu ranks at a time: %zu warnings", portions[i], ranks, fresh);
+            }
+            free(warned);
+        }
+    }
+}
+
 /* Half as many ranks as are remembered all find a place. */
 static void two_thousand_ranks_are_all_warned_about(void **state)
 {
@@ -88,7 +109,7 @@ static void a_late_pass_forgets_nobody(void **state)
     for (int i = 0; i < 255; i++) {
         given += show(warned, 0, 2000);
     }
-    uint64_t late = kvca_warned_pass(warned);
+    uint64_t late = kvca_warned_begin(warned);
     for (int i = 0; i < 600; i++) {
         given += show(warned, 0, 2000);
     }
@@ -119,9 +140,13 @@ static void a_fleet_is_replaced(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_are_told_apart),        cmocka_unit_test(ranks_come_and_go),
-        cmocka_unit_test(too_many_ranks_do_not_flood), cmocka_unit_test(two_thousand_ranks_are_all_warned_about),
-        cmocka_unit_test(a_late_pass_forgets_nobody),  cmocka_unit_test(a_fleet_is_replaced),
+        cmocka_unit_test(ranks_are_told_apart),
+        cmocka_unit_test(ranks_come_and_go),
+        cmocka_unit_test(too_many_ranks_do_not_flood),
+        cmocka_unit_test(portions_do_not_flood),
+        cmocka_unit_test(two_thousand_ranks_are_all_warned_about),
+        cmocka_unit_test(a_late_pass_forgets_nobody),
+        cmocka_unit_test(a_fleet_is_replaced),
     };
     return cmocka_run_group_tests_name("warned", tests, NULL, NULL);
 }

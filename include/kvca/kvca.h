@@ -227,13 +227,14 @@ typedef void (*kvca_warning_fn)(void *user, const kvca_warning *warning);
 /**
  * Sets who is told of ranks without a known capacity: each rank, known by (worker_id, dp_rank), once.
  *
- * While no callback is set nobody is marked as warned about. The first selection, and each one in which the number of
- * ranks or of those without a known capacity has changed, looks at all of them. The others look at one row in eight
- * selections: a rank that takes the place of another one is told within some ten selections for each row.
+ * While no callback is set nobody is marked as warned about. The first selection after this call, and each in which the
+ * number of ranks or of those without a known capacity is not that of the selection before, looks at all of them. The
+ * others look at one rank in eight selections, drawn at random: one that takes the place of another is found within
+ * eight selections for each rank on average, and nearly always within fifty.
  *
- * The policy remembers up to 4096 ranks. When it needs room it forgets one that has not been seen lately, which is
- * warned about again should it come back; ranks in use are not forgotten. Where more than about 2000 such ranks are in
- * use at once, some find no room and are not warned about, so that no number of them floods a log.
+ * The policy remembers up to 4096 ranks. When it needs room it forgets one that was not seen while the others were, some
+ * 64 times each; it is warned about again should it come back. Where more than about 2000 such ranks are in use at
+ * once, some find no room and are not warned about, so that no number of them floods a log.
  * kvca_selection.unknown_capacity counts them all in every case.
  *
  * Not for use while another thread uses the policy: call it before the policy is shared.

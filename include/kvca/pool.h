@@ -196,7 +196,10 @@ typedef struct kvca_request {
     uint64_t blocks;
     /** Which slots may be picked: bit s % 64 of word s / 64, for all max_ranks slots. NULL: all. */
     const uint64_t *eligible;
-    /** By slot, for all max_ranks of them; finite and > 0 for those that may be picked. NULL: 1 everywhere. */
+    /**
+     * By slot, for all max_ranks of them; finite and > 0 for those that may be picked. NULL: 1 everywhere. A slot that
+     * this request would raise past UINT64_MAX may not be picked.
+     */
     const double *preferred_taint_multiplier;
     /** Book nothing when no rank fits, where the fallback would be picked otherwise. */
     bool only_if_fits;
@@ -223,7 +226,7 @@ typedef struct kvca_booking {
  * @return KVCA_OK: booked, and selection->outcome tells KVCA_FIT from KVCA_FALLBACK;
  *         KVCA_NONE_ELIGIBLE: no rank may be picked; KVCA_NONE_FITS: with only_if_fits, no rank has room;
  *         KVCA_ERR_NULL, KVCA_ERR_OWNER, KVCA_ERR_PREFERRED_TAINT_MULTIPLIER (of a slot that may be picked), or
- *         KVCA_ERR_OVERFLOW: D would pass UINT64_MAX on every rank that may be picked
+ *         KVCA_ERR_OVERFLOW: D would pass UINT64_MAX on every rank that could be picked otherwise
  */
 KVCA_API kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_request *request,
                                      kvca_booking *booking, kvca_selection *selection);
@@ -271,7 +274,8 @@ typedef struct kvca_counters {
 /**
  * A pool's ranks, copied. Rows that requests may be placed on come first, in the order of their slots, then those that
  * drain: so `ranks`, whose count is the number of the first kind, is what kvca_pool_place() chooses from, and
- * kvca_tie_set() and kvca_explain() tell the same of it.
+ * kvca_tie_set() and kvca_explain() tell the same of it (but that a place passes over a rank whose D would pass
+ * UINT64_MAX).
  */
 typedef struct kvca_snapshot {
     /** The rows that take requests; the columns go on, up to `count`, with those that drain. */
