@@ -55,7 +55,9 @@ void trial_make(struct trial *trial, enum scenario scenario, const struct loads 
     }
     must(kvca_policy_new(&trial->params, &trial->policy));
     must(kvca_policy_set_seed(trial->policy, seed));
-    must(kvca_policy_set_warning(trial->policy, count_warning, trial));
+    if (scenario == SCENARIO_UNKNOWN) {
+        must(kvca_policy_set_warning(trial->policy, count_warning, trial));
+    }
     if (loads->pools > 0) {
         trial->batch = loads->pools * bookings_of_a_pool(loads->ranks);
         while (trial->batch < FEWEST_BOOKINGS) {

@@ -73,14 +73,14 @@ LANES_OUT void pick_fallback(const struct kvca_view *view, _Atomic uint64_t *gen
 }
 
 /* What comes of an attempt to pick. */
-enum result { PICKED, NOTHING_FITS, NOT_SOUND, NOT_SMALL };
+enum result { PICKED, NOTHING_FITS, NOT_SOUND, NOT_SMALL, NOT_REPORTED };
 
 LANES_FN enum result pick_by(const struct kvca_view *view, struct way way, uint64_t *kept,
                              _Atomic uint64_t *generator, kvca_selection *selection)
 {
     struct choice choice = scan(view, &way, kept);
-    if (choice.is_void) {
-        return NOT_SMALL;
+    if (choice.is_large || choice.is_unreported) {
+        return choice.is_large ? NOT_SMALL : NOT_REPORTED;
     }
     if (!choice.is_sound) {
         return NOT_SOUND;
@@ -114,27 +114,51 @@ LANES_FN enum result pick_by(const struct kvca_view *view, struct way way, uint6
     }
 DEFINE_PICK(packed_one_limit, BY_PACKED, BY_ONE_LIMIT, true)
 DEFINE_PICK(packed_capacity, BY_PACKED, BY_CAPACITY, true)
+DEFINE_PICK(packed_any, BY_PACKED, BY_ANY, true)
 DEFINE_PICK(packed_share, BY_PACKED, BY_SHARE, true)
 DEFINE_PICK(cost_one_limit, BY_COST, BY_ONE_LIMIT, true)
 DEFINE_PICK(cost_capacity, BY_COST, BY_CAPACITY, true)
+DEFINE_PICK(cost_any, BY_COST, BY_ANY, true)
 DEFINE_PICK(cost_share, BY_COST, BY_SHARE, true)
-DEFINE_PICK(any, BY_COST, fit_of(view, false), false)
+DEFINE_PICK(general, BY_COST, fit_of(view, false), false)
+
+static LANES_TARGET enum result pick_packed(const struct kvca_view *view, enum fit fit, _Atomic uint64_t *generator,
+                                            kvca_selection *selection)
+{
+    switch (fit) {
+    case BY_ONE_LIMIT:
+        return pick_packed_one_limit(view, generator, selection);
+    case BY_CAPACITY:
+        return pick_packed_capacity(view, generator, selection);
+    case BY_ANY:
+        return pick_packed_any(view, generator, selection);
+    default:
+        return pick_packed_share(view, generator, selection);
+    }
+}
+
+static LANES_TARGET enum result pick_cost(const struct kvca_view *view, enum fit fit, _Atomic uint64_t *generator,
+                                          kvca_selection *selection)
+{
+    switch (fit) {
+    case BY_ONE_LIMIT:
+        return pick_cost_one_limit(view, generator, selection);
+    case BY_CAPACITY:
+        return pick_cost_capacity(view, generator, selection);
+    case BY_ANY:
+        return pick_cost_any(view, generator, selection);
+    default:
+        return pick_cost_share(view, generator, selection);
+    }
+}
 
 /* As if all numbers were small: in practice they are. */
-static LANES_TARGET enum result pick_small(const struct kvca_view *view, _Atomic uint64_t *generator,
+static LANES_TARGET enum result pick_small(const struct kvca_view *view, enum fit fit, _Atomic uint64_t *generator,
                                            kvca_selection *selection)
 {
-    bool packed = view->terms->packs && !view->ranks->preferred_taint_multiplier;
-    switch (fit_of(view, true)) {
-    case BY_ONE_LIMIT:
-        return packed ? pick_packed_one_limit(view, generator, selection)
-                      : pick_cost_one_limit(view, generator, selection);
-    case BY_CAPACITY:
-        return packed ? pick_packed_capacity(view, generator, selection)
-                      : pick_cost_capacity(view, generator, selection);
-    default:
-        return packed ? pick_packed_share(view, generator, selection) : pick_cost_share(view, generator, selection);
-    }
+    return view->terms->packs && !view->ranks->preferred_taint_multiplier
+               ? pick_packed(view, fit, generator, selection)
+               : pick_cost(view, fit, generator, selection);
 }
 
 /* kvca_view_pick() */
@@ -144,10 +168,13 @@ static LANES_TARGET bool pick(const struct kvca_view *view, _Atomic uint64_t *ge
     if (view->slots && view->slots->nothing_fits) {
         result = NOTHING_FITS;
     } else if (!view->slots && view->ranks->request_blocks <= UINT32_MAX) {
-        result = pick_small(view, generator, selection);
+        result = pick_small(view, fit_of(view, true), generator, selection);
+    }
+    if (result == NOT_REPORTED) {
+        result = pick_small(view, BY_ANY, generator, selection);
     }
     if (result == NOT_SMALL) {
-        result = pick_any(view, generator, selection);
+        result = pick_general(view, generator, selection);
     }
     if (result == NOTHING_FITS) {
         pick_fallback(view, generator, selection);

@@ -88,20 +88,40 @@ static void look_at_row(kvca_policy *policy, const struct kvca_view *view, size_
     }
 }
 
-/* Looks for ranks to be warned about in as many rows as a selection must. */
-static void look_for_unknown(kvca_policy *policy, const struct kvca_view *view, size_t unknown)
+/*
+ * Looks for ranks to be warned about: in all rows where there is anything new, else perhaps in one. Out of line, so that
+ * a selection that need not pays nothing for it.
+ */
+static __attribute__((noinline)) void look_for_unknown(kvca_policy *policy, const struct kvca_view *view,
+                                                       size_t unknown, bool news)
 {
     size_t count = view->ranks->count;
     size_t row;
-    if (!kvca_watch_knows(&policy->watch, count, unknown)) {
+    if (news) {
         uint64_t era = kvca_warned_begin(&policy->warned);
         for (row = 0; unknown > 0 && row < count; row++) {
             look_at_row(policy, view, row, era);
         }
         kvca_watch_learn(&policy->watch, count, unknown);
-    } else if (unknown > 0 && kvca_watch_sample(&policy->watch, count, &row)) {
+    } else if (kvca_watch_sample(&policy->watch, count, &row)) {
         look_at_row(policy, view, row, kvca_warned_begin(&policy->warned));
     }
+}
+
+/* A selection is done; tells whether it could be. */
+static inline kvca_status finish(kvca_policy *policy, const struct kvca_view *view, bool sound,
+                                 const kvca_selection *selection)
+{
+    if (!sound) {
+        return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
+    }
+    if (policy->warn) {
+        bool news = !kvca_watch_knows(&policy->watch, view->ranks->count, selection->unknown_capacity);
+        if (news || selection->unknown_capacity > 0) {
+            look_for_unknown(policy, view, selection->unknown_capacity, news);
+        }
+    }
+    return KVCA_OK;
 }
 
 kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selection *selection)
@@ -114,15 +134,9 @@ kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selec
         return status;
     }
     const struct kvca_view view = {.terms = &policy->terms, .ranks = ranks};
-    bool picked = ranks->count == 1 ? kvca_only_pick(&policy->terms, ranks, selection)
-                                    : kvca_view_pick(&view, &policy->generator, selection);
-    if (!picked) {
-        return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
-    }
-    if (policy->warn) {
-        look_for_unknown(policy, &view, selection->unknown_capacity);
-    }
-    return KVCA_OK;
+    bool sound = ranks->count == 1 ? kvca_only_pick(&policy->terms, ranks, selection)
+                                   : kvca_view_pick(&view, &policy->generator, selection);
+    return finish(policy, &view, sound, selection);
 }
 
 kvca_status kvca_tie_set(kvca_policy *policy, const kvca_ranks *ranks, size_t *rows, size_t room,
@@ -136,11 +150,5 @@ kvca_status kvca_tie_set(kvca_policy *policy, const kvca_ranks *ranks, size_t *r
         return status;
     }
     const struct kvca_view view = {.terms = &policy->terms, .ranks = ranks};
-    if (!kvca_view_list(&view, rows, room, selection)) {
-        return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
-    }
-    if (policy->warn) {
-        look_for_unknown(policy, &view, selection->unknown_capacity);
-    }
-    return KVCA_OK;
+    return finish(policy, &view, kvca_view_list(&view, rows, room, selection), selection);
 }

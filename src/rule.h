@@ -49,7 +49,8 @@ enum order {
 /* What the largest D that fits is made of. */
 enum fit {
     BY_ONE_LIMIT, /* the same for all: the filter is off, or no rank reports a capacity */
-    BY_CAPACITY,  /* all of what a rank reports */
+    BY_CAPACITY,  /* all of what a rank reports, and every one reports: that is found out on the way */
+    BY_ANY,       /* all of what a rank reports, if it does */
     BY_SHARE,     /* a share of it */
     BY_LIMITS,    /* the limits are given */
 };
@@ -67,7 +68,7 @@ struct way {
 
 /*
  * Where D is small, all of a capacity is the capacity itself: its double is another number only from 2^53 on, and not
- * below that.
+ * below that. That a rank reports none is looked for once the first one does not.
  */
 LANES_FN enum fit fit_of(const struct kvca_view *view, bool small)
 {
@@ -77,7 +78,10 @@ LANES_FN enum fit fit_of(const struct kvca_view *view, bool small)
     if (view->slots) {
         return BY_LIMITS;
     }
-    return small && view->terms->whole ? BY_CAPACITY : BY_SHARE;
+    if (!small || !view->terms->whole) {
+        return BY_SHARE;
+    }
+    return view->ranks->total_kv_blocks[0] != 0 ? BY_CAPACITY : BY_ANY;
 }
 
 /* A pool is never looked at as small: it knows, and keeps keys then. */
@@ -130,22 +134,41 @@ LANES_FN mask is_sound(reals multiplier)
     return lanes_at_most(less_one, lanes_set(largest - 1));
 }
 
+/* What the rule says of a vector of rows; of the last one, which may be shorter, `rows` count. */
+struct verdict {
+    mask fits;
+    mask unreported; /* report no capacity */
+    mask sound;      /* have a sound multiplier */
+    lanes booked;
+    lanes requests;
+    lanes capacity;
+    lanes first_key;
+};
+
+/* The limits, where capacities are looked at one by one. */
+LANES_FN lanes limits_of(const struct kvca_view *view, const struct way *way, size_t row, size_t rows,
+                         const struct verdict *verdict)
+{
+    if (way->fit == BY_LIMITS) {
+        return lanes_load(view->slots->limits + row, rows);
+    }
+    lanes own = way->fit == BY_ANY ? verdict->capacity : share_of(way->terms.fraction, verdict->capacity);
+    return lanes_select(verdict->unreported, lanes_set(way->terms.unreported_limit), own);
+}
+
 /* Which rows fit; and which report no capacity. */
-LANES_FN mask fitting(const struct kvca_view *view, const struct way *way, size_t row, size_t rows, lanes booked,
-                      mask *unreported)
+LANES_FN mask fitting(const struct kvca_view *view, const struct way *way, size_t row, size_t rows,
+                      struct verdict *verdict)
 {
     lanes limit = lanes_set(way->terms.unreported_limit);
-    if (way->fit != BY_ONE_LIMIT) {
-        lanes capacity = lanes_load(view->ranks->total_kv_blocks + row, rows);
-        *unreported = lanes_equal(capacity, lanes_set(0));
-        if (way->fit == BY_LIMITS) {
-            limit = lanes_load(view->slots->limits + row, rows);
-        } else {
-            limit = lanes_select(*unreported, limit,
-                                 way->fit == BY_CAPACITY ? capacity : share_of(way->terms.fraction, capacity));
-        }
+    if (way->fit == BY_CAPACITY) {
+        verdict->unreported = mask_of_bits(0);
+        limit = verdict->capacity;
+    } else if (way->fit != BY_ONE_LIMIT) {
+        verdict->unreported = lanes_equal(verdict->capacity, lanes_set(0));
+        limit = limits_of(view, way, row, rows, verdict);
     }
-    return lanes_at_most(decode_cost_blocks(way, booked), limit);
+    return lanes_at_most(decode_cost_blocks(way, verdict->booked), limit);
 }
 
 /* What rows are ordered by first. In BY_COST the cost comes second. */
@@ -169,26 +192,19 @@ LANES_FN lanes load_first_key(const struct kvca_view *view, const struct way *wa
     return first_key(way, booked, lanes_load(view->ranks->active_requests + row, rows));
 }
 
-/* What the rule says of a vector of rows; of the last one, which may be shorter, `rows` count. */
-struct verdict {
-    mask fits;
-    mask unreported; /* report no capacity */
-    mask sound;      /* have a sound multiplier */
-    lanes booked;
-    lanes requests;
-    lanes first_key;
-};
-
 LANES_FN struct verdict judge(const struct kvca_view *view, const struct way *way, size_t row, size_t rows)
 {
     const kvca_ranks *ranks = view->ranks;
     const mask all = mask_of_bits(UINT64_MAX);
-    struct verdict verdict = {.fits = all, .unreported = all, .sound = all};
+    struct verdict verdict = {.fits = all, .unreported = all, .sound = all, .capacity = lanes_set(0)};
     verdict.booked = lanes_load(ranks->decode_cost_blocks + row, rows);
     verdict.requests = lanes_load(ranks->active_requests + row, rows);
     verdict.first_key = first_key(way, verdict.booked, verdict.requests);
     if (way->order != BY_BLOCKS) {
-        verdict.fits = fitting(view, way, row, rows, verdict.booked, &verdict.unreported);
+        if (way->fit != BY_ONE_LIMIT) {
+            verdict.capacity = lanes_load(ranks->total_kv_blocks + row, rows);
+        }
+        verdict.fits = fitting(view, way, row, rows, &verdict);
     }
     if (way->order == BY_COST && ranks->preferred_taint_multiplier) {
         verdict.sound = is_sound(reals_load(ranks->preferred_taint_multiplier + row, rows));
@@ -205,6 +221,27 @@ LANES_FN struct verdict judge_slots(const struct kvca_view *view, const struct w
     };
     verdict.fits = lanes_at_most(lanes_set(way->request + 1), lanes_load_halves(view->keys->room + row));
     return verdict;
+}
+
+/* What shows, when all rows were looked at, whether the way was one that they could be looked at. */
+struct seen {
+    lanes bits;           /* every bit that a D or N has */
+    lanes least_capacity; /* in BY_CAPACITY */
+};
+
+LANES_FN struct seen seen_nothing(void)
+{
+    return (struct seen){.bits = lanes_set(0), .least_capacity = lanes_set(UINT64_MAX)};
+}
+
+LANES_FN void see(struct seen *seen, const struct way *way, mask rows, const struct verdict *verdict)
+{
+    if (way->small) {
+        seen->bits = lanes_or(seen->bits, verdict->booked, verdict->requests);
+    }
+    if (way->fit == BY_CAPACITY) {
+        seen->least_capacity = lanes_min_where(seen->least_capacity, rows, verdict->capacity);
+    }
 }
 
 /* What a row is ranked by: the smaller `first` wins, then the smaller `second`. Rows with equal keys tie. */
@@ -227,8 +264,9 @@ LANES_FN bool is_equal(struct key a, struct key b)
 struct choice {
     kvca_selection selection; /* its row is the first of the tied rows */
     struct key key;
-    bool is_void;  /* numbers were too large for the terms */
-    bool is_sound; /* the multipliers of all candidates are */
+    bool is_large;      /* numbers were too large for the way */
+    bool is_unreported; /* a rank reports no capacity, which the way did not expect */
+    bool is_sound;      /* the multipliers of all candidates are */
 };
 
 /* Ties are told in words, a bit for each row of a group; those of so many groups are kept, the others found again. */
@@ -244,6 +282,12 @@ LANES_FN uint64_t candidates_of(const struct kvca_view *view, const struct way *
     }
     const uint64_t *eligible = view->slots->eligible;
     return candidates & view->slots->placeable[row / GROUP] & (eligible ? eligible[row / GROUP] : UINT64_MAX);
+}
+
+LANES_FN void check_way(struct choice *choice, const struct way *way, const struct seen *seen)
+{
+    choice->is_large = way->small && lanes_any_large(seen->bits);
+    choice->is_unreported = way->fit == BY_CAPACITY && lanes_least(seen->least_capacity) == 0;
 }
 
 /* Takes rows that tie into the choice; returns them if they tie with it. */

@@ -26,6 +26,11 @@ struct group {
     lanes least; /* the smallest first keys of the rows that fit */
 };
 
+LANES_FN size_t rows_in_group(const struct kvca_view *view, size_t row)
+{
+    return view->ranks->count - row < GROUP ? view->ranks->count - row : GROUP;
+}
+
 LANES_FN void add_verdict(const struct way *way, struct group *group, const struct verdict *verdict, size_t place,
                           bool masked)
 {
@@ -41,42 +46,58 @@ LANES_FN void add_verdict(const struct way *way, struct group *group, const stru
     group->least = lanes_min_where(group->least, up, verdict->first_key);
 }
 
-LANES_FN void look_at_rows(const struct kvca_view *view, const struct way *way, size_t row, size_t rows,
-                           struct group *group, lanes *bits)
+/* Looks at a vector, at this place of its group. Those of a pool's slots are all whole. */
+LANES_FN void look_at_rows(const struct kvca_view *view, const struct way *way, size_t row, size_t place, size_t rows,
+                           struct group *group, struct seen *seen)
 {
+    if (way->order == BY_READY) {
+        struct verdict verdict = judge_slots(view, way, row);
+        add_verdict(way, group, &verdict, place, false);
+        return;
+    }
     struct verdict verdict = judge(view, way, row, rows);
-    *bits = lanes_or(*bits, verdict.booked, verdict.requests);
-    add_verdict(way, group, &verdict, row % GROUP, !way->all || rows < LANES);
+    mask known = mask_of_bits(rows < LANES ? group->candidates >> place : UINT64_MAX);
+    see(seen, way, known, &verdict);
+    add_verdict(way, group, &verdict, place, !way->all || rows < LANES);
 }
 
-LANES_FN struct group look_at(const struct kvca_view *view, const struct way *way, size_t row, lanes *bits)
+/* Looks at the rows of a group, of which there are `rows`. Where that is constant the loop has no counter. */
+LANES_FN void look_at_all(const struct kvca_view *view, const struct way *way, size_t row, size_t rows,
+                          struct group *group, struct seen *seen)
 {
-    size_t left = view->ranks->count - row;
-    size_t end = left < GROUP ? row + left : row + GROUP;
-    struct group group = {.least = lanes_set(UINT64_MAX)};
-    if (way->order == BY_READY) {
-        for (; row < end; row += LANES) {
-            struct verdict verdict = judge_slots(view, way, row);
-            add_verdict(way, &group, &verdict, row % GROUP, false);
-        }
-        return group;
+    size_t i = 0;
+    for (; i + LANES <= rows; i += LANES) {
+        look_at_rows(view, way, row + i, i, LANES, group, seen);
     }
-    group.candidates = candidates_of(view, way, row, end - row);
-    for (; row + LANES <= end; row += LANES) {
-        look_at_rows(view, way, row, LANES, &group, bits);
+    if (i < rows) {
+        look_at_rows(view, way, row + i, i, rows - i, group, seen);
     }
-    if (row < end) {
-        look_at_rows(view, way, row, end - row, &group, bits);
+}
+
+LANES_FN struct group look_at(const struct kvca_view *view, const struct way *way, size_t row, struct seen *seen)
+{
+    size_t rows = rows_in_group(view, row);
+    struct group group = {.candidates = candidates_of(view, way, row, rows), .least = lanes_set(UINT64_MAX)};
+    if (rows == GROUP && way->order != BY_COST) { /* whose loop is too large to be unrolled */
+        look_at_all(view, way, row, GROUP, &group, seen);
+    } else {
+        look_at_all(view, way, row, rows, &group, seen);
     }
     return group;
 }
 
-LANES_FN size_t rows_in_group(const struct kvca_view *view, size_t row)
+/* The place of the first vector that has any of these rows, and the rows without those in it. */
+LANES_FN size_t first_vector(uint64_t rows)
 {
-    return view->ranks->count - row < GROUP ? view->ranks->count - row : GROUP;
+    return (size_t)__builtin_ctzll(rows) / LANES * LANES;
 }
 
-/* Of `rows`, those with the smallest cost, which it tells. */
+LANES_FN uint64_t without_vector(uint64_t rows, size_t place)
+{
+    return rows & ~(((UINT64_C(1) << LANES) - 1) << place);
+}
+
+/* Of `rows`, those with the smallest cost, which it tells. Few groups have more than one or two vectors to look at. */
 LANES_FN uint64_t cheapest(const struct kvca_view *view, const struct way *way, size_t row, uint64_t rows,
                            uint64_t *least_cost)
 {
@@ -84,38 +105,43 @@ LANES_FN uint64_t cheapest(const struct kvca_view *view, const struct way *way, 
     uint64_t tied = 0;
     size_t count = rows_in_group(view, row);
     lanes least = lanes_set(UINT64_MAX);
-    for (size_t i = 0; i < count; i += LANES) {
+    for (uint64_t left = rows; left != 0;) {
+        size_t i = first_vector(left);
         lanes cost = lanes_bits_of(cost_of(view, way, row + i, count - i));
         lanes_store(costs + i, cost);
         least = lanes_min_where(least, mask_of_bits(rows >> i), cost);
+        left = without_vector(left, i);
     }
     *least_cost = lanes_least(least);
-    for (size_t i = 0; i < count; i += LANES) {
+    for (uint64_t left = rows; left != 0;) {
+        size_t i = first_vector(left);
         tied |= mask_bits(lanes_equal(lanes_load(costs + i, LANES), lanes_set(*least_cost))) << i;
+        left = without_vector(left, i);
     }
     return tied & rows;
 }
 
-/* Those rows of a vector that have this first key. */
-LANES_FN uint64_t having(const struct kvca_view *view, const struct way *way, size_t row, size_t rows, lanes first)
+/* Those rows of a group that have this first key. */
+LANES_FN uint64_t having(const struct kvca_view *view, const struct way *way, size_t row, size_t rows, uint64_t key)
 {
-    return mask_bits(lanes_equal(load_first_key(view, way, row, rows), first)) << row % GROUP;
+    uint64_t found = 0;
+    size_t i = 0;
+    for (; i + LANES <= rows; i += LANES) {
+        found |= mask_bits(lanes_equal(load_first_key(view, way, row + i, LANES), lanes_set(key))) << i;
+    }
+    if (i < rows) {
+        found |= mask_bits(lanes_equal(load_first_key(view, way, row + i, rows - i), lanes_set(key))) << i;
+    }
+    return found;
 }
 
 /* The best rows of a group, of those that fit, one of which has the key->first given. */
 LANES_FN uint64_t best_of(const struct kvca_view *view, const struct way *way, size_t row, uint64_t fits,
                           struct key *key)
 {
-    uint64_t tied = 0;
-    size_t end = row + rows_in_group(view, row);
-    size_t at = row;
-    lanes first = lanes_set(key->first);
-    for (; at + LANES <= end; at += LANES) {
-        tied |= having(view, way, at, LANES, first);
-    }
-    if (at < end) {
-        tied |= having(view, way, at, end - at, first);
-    }
+    size_t rows = rows_in_group(view, row);
+    uint64_t tied =
+        rows == GROUP ? having(view, way, row, GROUP, key->first) : having(view, way, row, rows, key->first);
     tied &= fits;
     key->second = 0;
     return way->order == BY_COST ? cheapest(view, way, row, tied, &key->second) : tied;
@@ -172,10 +198,11 @@ LANES_FN void count_group(const struct kvca_view *view, const struct way *way, s
 LANES_FN struct choice scan_group(const struct kvca_view *view, const struct way *way, uint64_t *kept)
 {
     struct choice choice = {.is_sound = true};
-    lanes bits = lanes_set(0);
-    struct group group = look_at(view, way, 0, &bits);
+    struct seen seen = seen_nothing();
+    struct group group = look_at(view, way, 0, &seen);
     count_group(view, way, 0, &group, &choice);
-    choice.is_void = way->small && lanes_any_large(bits);
+    check_way(&choice, way, &seen);
+    kept[0] = 0;
     if (group.fits != 0) {
         choice.key.first = lanes_least(group.least);
         kept[0] = best_of(view, way, 0, group.fits, &choice.key);
@@ -189,13 +216,13 @@ LANES_FN struct choice scan_group(const struct kvca_view *view, const struct way
 LANES_FN struct choice scan_groups(const struct kvca_view *view, const struct way *way, uint64_t *kept)
 {
     struct choice choice = {.is_sound = true};
-    lanes bits = lanes_set(0);
+    struct seen seen = seen_nothing();
     for (size_t chunk = 0; chunk < view->ranks->count;) {
         struct notes notes;
         size_t row = chunk;
         lanes least = lanes_set(UINT64_MAX);
         for (notes.groups = 0; notes.groups < CHUNK_GROUPS && row < view->ranks->count; notes.groups++) {
-            struct group group = look_at(view, way, row, &bits);
+            struct group group = look_at(view, way, row, &seen);
             notes.fits[notes.groups] = group.fits;
             notes.least[notes.groups] = group.least;
             least = lanes_min_where(least, mask_of_bits(UINT64_MAX), group.least);
@@ -205,7 +232,7 @@ LANES_FN struct choice scan_groups(const struct kvca_view *view, const struct wa
         take_chunk(view, way, chunk, &notes, lanes_least(least), &choice, kept);
         chunk = row;
     }
-    choice.is_void = way->small && lanes_any_large(bits);
+    check_way(&choice, way, &seen);
     return choice;
 }
 
@@ -218,8 +245,8 @@ LANES_FN struct choice scan(const struct kvca_view *view, const struct way *way,
 LANES_FN uint64_t find_tied(const struct kvca_view *view, const struct way *way, const struct choice *choice,
                             size_t row)
 {
-    lanes bits = lanes_set(0);
-    struct group group = look_at(view, way, row, &bits);
+    struct seen seen = seen_nothing();
+    struct group group = look_at(view, way, row, &seen);
     if (group.fits == 0 || lanes_least(group.least) != choice->key.first) {
         return 0;
     }

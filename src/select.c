@@ -18,7 +18,7 @@ struct best {
 
 /* The best rows of the group at `row`; what is counted goes into the choice. */
 LANES_FN struct best best_of_group(const struct kvca_view *view, const struct way *way, size_t row,
-                                   struct choice *choice, uint64_t *bits)
+                                   struct choice *choice, struct seen *seen)
 {
     struct best best = {.key = {UINT64_MAX, UINT64_MAX}};
     size_t rows = view->ranks->count - row < GROUP ? view->ranks->count - row : GROUP;
@@ -33,7 +33,7 @@ LANES_FN struct best best_of_group(const struct kvca_view *view, const struct wa
         choice->selection.fits += candidate & verdict.fits;
         choice->selection.unknown_capacity += candidate & verdict.unreported & way->terms.counts_unknown;
         choice->is_sound &= !candidate | verdict.sound;
-        *bits |= verdict.booked | verdict.requests;
+        see(seen, way, true, &verdict);
         if (!candidate || !verdict.fits || verdict.first_key > best.key.first) {
             continue; /* which spares it the cost */
         }
@@ -52,17 +52,17 @@ LANES_FN struct best best_of_group(const struct kvca_view *view, const struct wa
 LANES_FN struct choice scan(const struct kvca_view *view, const struct way *way, uint64_t *kept)
 {
     struct choice choice = {.is_sound = true};
-    uint64_t bits = 0;
+    struct seen seen = seen_nothing();
     size_t row = 0;
     do {
-        struct best best = best_of_group(view, way, row, &choice, &bits);
+        struct best best = best_of_group(view, way, row, &choice, &seen);
         uint64_t tied = best.tied != 0 ? take(&choice, row, best.key, best.tied) : 0;
         if (row / GROUP < KEPT_GROUPS) {
             kept[row / GROUP] = tied;
         }
         row += GROUP;
     } while (way->many && row < view->ranks->count);
-    choice.is_void = way->small && lanes_any_large(bits);
+    check_way(&choice, way, &seen);
     return choice;
 }
 
@@ -70,8 +70,8 @@ LANES_FN uint64_t find_tied(const struct kvca_view *view, const struct way *way,
                             size_t row)
 {
     struct choice counted = {.is_sound = true};
-    uint64_t bits = 0;
-    struct best best = best_of_group(view, way, row, &counted, &bits);
+    struct seen seen = seen_nothing();
+    struct best best = best_of_group(view, way, row, &counted, &seen);
     return is_equal(best.key, choice->key) ? best.tied : 0;
 }
 

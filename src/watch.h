@@ -20,21 +20,19 @@
 
 /* All zero knows nothing. Threads write to it without a lock: if one overwrites another, a sample is taken once more. */
 struct kvca_watch {
-    _Atomic uint64_t count;
-    _Atomic uint64_t unknown;
+    _Atomic uint64_t
+        numbers; /* of the last selection: ranks in the upper half, those of unknown capacity in the lower */
     _Atomic uint64_t selections;
 };
 
 static inline bool kvca_watch_knows(struct kvca_watch *watch, uint64_t count, uint64_t unknown)
 {
-    return atomic_load_explicit(&watch->count, memory_order_relaxed) == count &&
-           atomic_load_explicit(&watch->unknown, memory_order_relaxed) == unknown;
+    return atomic_load_explicit(&watch->numbers, memory_order_relaxed) == (count << 32 ^ unknown);
 }
 
 static inline void kvca_watch_learn(struct kvca_watch *watch, uint64_t count, uint64_t unknown)
 {
-    atomic_store_explicit(&watch->count, count, memory_order_relaxed);
-    atomic_store_explicit(&watch->unknown, unknown, memory_order_relaxed);
+    atomic_store_explicit(&watch->numbers, count << 32 ^ unknown, memory_order_relaxed);
 }
 
 /* Whether this selection is to look at a row; which one. */
