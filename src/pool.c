@@ -9,7 +9,7 @@ static void count(uint64_t *counter)
 }
 
 /* Sets what an owner has booked on a slot: both numbers, or neither. The pool is dirty until settle(). */
-static void book(kvca_pool *pool, const struct kvca_journal *entry)
+static inline __attribute__((always_inline)) void book(kvca_pool *pool, const struct kvca_journal *entry)
 {
     uint64_t *blocks = &kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, entry->owner)[entry->slot];
     uint64_t *requests = &kvca_owner_row(pool, KVCA_PART_OWNER_REQUESTS, entry->owner)[entry->slot];
@@ -91,8 +91,8 @@ static bool choose_by_keys(kvca_pool *pool, const kvca_request *request, kvca_se
     return kvca_keys_pick(&keys, &pool->generator, selection);
 }
 
-static kvca_status choose_by_columns(kvca_pool *pool, const kvca_request *request, bool nothing_fits,
-                                     kvca_selection *selection)
+static __attribute__((noinline)) kvca_status choose_by_columns(kvca_pool *pool, const kvca_request *request,
+                                                               bool nothing_fits, kvca_selection *selection)
 {
     bool overflow = false;
     const kvca_ranks ranks = {
