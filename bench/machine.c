@@ -99,8 +99,8 @@ void machine_warn_of_load(void)
     double load;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (getloadavg(&load, 1) == 1 && processors > 0 && load > BUSY * (double)processors) {
-        printf("WARNING: the machine is busy: its load average is %.2f on %ld processors, and above %.2f the figures "
-               "are not to be quoted.\n",
+        printf("WARNING: the machine is busy: its load average is %.2f on %ld processors, and above %.2f figures "
+               "are to be quoted with their spread.\n",
                load, processors, BUSY * (double)processors);
     }
 }

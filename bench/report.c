@@ -170,10 +170,8 @@ void report_noise(const struct plan *plan, const struct results *results)
     }
     if (worst > QUIET_SPREAD) {
         printf("\nWARNING: the machine was not quiet: at %zu ranks the 90th percentile of %s, which does the same "
-               "work in "
-               "each round, is %.2f times\nits 10th, and from %.2f the figures are not to be quoted. Stop other "
-               "work, or "
-               "keep the run on one processor (taskset -c 1).\n",
+               "work in each\nround, is %.2f times its 10th, and from %.2f on figures are to be quoted with their "
+               "spread. Stop other work, and\nkeep the run on one processor (taskset -c 1).\n",
                worst_ranks, subject_name(worst_subject), worst, QUIET_SPREAD);
     }
 }
