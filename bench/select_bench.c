@@ -175,13 +175,13 @@ int main(int argc, char **argv)
 {
     static struct results results;
     struct options options = parse(argc, argv);
-    /* Opened first: a run is not to be lost for a path. */
-    FILE *csv = options.csv ? open_csv(options.csv) : NULL;
-    double start = now();
     const char *wanted = getenv("KVCA_VARIANT");
     if (wanted && strcmp(wanted, kvca_variant()) != 0) {
         fail("KVCA_VARIANT is \"%s\", which this processor has not", wanted);
     }
+    /* Opened first: a run is not to be lost for a path. */
+    FILE *csv = options.csv ? open_csv(options.csv) : NULL;
+    double start = now();
     print_head(&options);
     for (size_t size = 0; size < options.plan.sizes; size++) {
         measure(&options.plan, size, &results);

@@ -151,6 +151,7 @@ kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_reques
         return KVCA_ERR_OWNER;
     }
     kvca_selection unwanted;
+    /* cppcheck-suppress uninitvar ; choose() writes it before it is read */
     kvca_selection *picked = selection ? selection : &unwanted;
     kvca_status status = choose(pool, request, picked);
     if (status == KVCA_NONE_ELIGIBLE || status == KVCA_NONE_FITS) {

@@ -26,13 +26,14 @@ LANES_FN struct best best_of_group(const struct kvca_view *view, const struct wa
     if (way->order == BY_READY) {
         choice->selection.unknown_capacity += count_bits(view->keys->unknown[row / GROUP]);
     }
+    /* cppcheck-suppress knownConditionTrueFalse ; a row is below the count */
     for (size_t i = 0; i < rows; i++) {
         struct verdict verdict =
             way->order == BY_READY ? judge_slots(view, way, row + i) : judge(view, way, row + i, 1);
         bool candidate = way->all || (candidates >> i & 1) != 0;
         choice->selection.fits += candidate & verdict.fits;
         choice->selection.unknown_capacity += candidate & verdict.unreported & way->terms.counts_unknown;
-        choice->is_sound &= !candidate | verdict.sound;
+        choice->is_sound = choice->is_sound && (!candidate || verdict.sound);
         see(seen, way, true, &verdict);
         if (!candidate || !verdict.fits || verdict.first_key > best.key.first) {
             continue; /* which spares it the cost */
