@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rule, which stands in rule.h, for one row at a time, in plain C: the scan that every other one must agree with,
- * and what explains a row. It serves processors without vectors, and everywhere a few ranks, for which vectors are slow.
+ * and what explains a row. It serves processors without vectors.
  */
 #include "select.h"
 
