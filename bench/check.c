@@ -44,25 +44,10 @@ static void expect_same(const struct place *place, const kvca_selection *found, 
     expect(place, "unknown_capacity", found->unknown_capacity, expected->unknown_capacity);
 }
 
-static kvca_ranks ranks_of(const struct loads *loads, size_t set, bool multipliers)
-{
-    size_t first = set * loads->stride;
-    return (kvca_ranks){
-        .count = loads->ranks,
-        .worker_id = loads->worker_id,
-        .dp_rank = loads->dp_rank,
-        .decode_cost_blocks = loads->decode_cost_blocks + first,
-        .active_requests = loads->active_requests + first,
-        .total_kv_blocks = loads->total_kv_blocks + first,
-        .preferred_taint_multiplier = multipliers ? loads->preferred_taint_multiplier + first : NULL,
-        .request_blocks = loads->request_blocks[set],
-    };
-}
-
 static void check_plain(struct trial *trial, size_t set, bool multipliers)
 {
     struct place place = {trial, set, multipliers ? "C with multipliers" : "C"};
-    kvca_ranks ranks = ranks_of(trial->loads, set, multipliers);
+    kvca_ranks ranks = loads_columns(trial->loads, set, multipliers);
     const struct row *rows = trial->loads->rows + set * trial->loads->stride;
     kvca_selection expected = {0};
     kvca_selection found = {0};
@@ -85,7 +70,7 @@ static size_t row_of(const struct loads *loads, const struct candidate *candidat
 static void check_router(struct trial *trial, size_t set)
 {
     struct place place = {trial, set, "A"};
-    kvca_ranks ranks = ranks_of(trial->loads, set, false);
+    kvca_ranks ranks = loads_columns(trial->loads, set, false);
     kvca_selection expected = {0};
     kvca_selection found = {0};
     must(kvca_select(trial->policy, &ranks, &expected));
@@ -98,7 +83,7 @@ static void check_router(struct trial *trial, size_t set)
 static void check_minimum(struct trial *trial, kvca_policy *usual, size_t set)
 {
     struct place place = {trial, set, "B"};
-    kvca_ranks ranks = ranks_of(trial->loads, set, false);
+    kvca_ranks ranks = loads_columns(trial->loads, set, false);
     kvca_selection expected = {0};
     size_t ties;
     must(kvca_select(usual, &ranks, &expected));
@@ -119,7 +104,7 @@ static uint64_t least(const uint64_t *values, size_t count)
 
 static void check_floor(struct trial *trial, size_t set)
 {
-    kvca_ranks ranks = ranks_of(trial->loads, set, true);
+    kvca_ranks ranks = loads_columns(trial->loads, set, true);
     double multiplier = HUGE_VAL;
     for (size_t i = 0; i < ranks.count; i++) {
         double value = ranks.preferred_taint_multiplier[i];
@@ -141,7 +126,7 @@ static void check_pool(struct trial *trial, size_t set)
 {
     struct place place = {trial, set, "kvca_pool_place"};
     bool copied = loads_pool_is_copy(trial->loads, set);
-    kvca_ranks ranks = ranks_of(trial->loads, copied ? 0 : set, false);
+    kvca_ranks ranks = loads_columns(trial->loads, copied ? 0 : set, false);
     kvca_request request = {.blocks = ranks.request_blocks};
     kvca_booking booking;
     kvca_selection expected = {0};

@@ -56,6 +56,22 @@ void loads_free(struct loads *loads);
 /* Large pools are all copies of the first one: booking their loads takes long. */
 bool loads_pool_is_copy(const struct loads *loads, size_t set);
 
+/* A set as kvca_select() takes it, with the column of multipliers or without. */
+static inline kvca_ranks loads_columns(const struct loads *loads, size_t set, bool multipliers)
+{
+    size_t first = set * loads->stride;
+    return (kvca_ranks){
+        .count = loads->ranks,
+        .worker_id = loads->worker_id,
+        .dp_rank = loads->dp_rank,
+        .decode_cost_blocks = loads->decode_cost_blocks + first,
+        .active_requests = loads->active_requests + first,
+        .total_kv_blocks = loads->total_kv_blocks + first,
+        .preferred_taint_multiplier = multipliers ? loads->preferred_taint_multiplier + first : NULL,
+        .request_blocks = loads->request_blocks[set],
+    };
+}
+
 static inline kvca_pool *loads_pool(const struct loads *loads, size_t set)
 {
     return (kvca_pool *)(void *)(loads->pool_memory + set * loads->pool_bytes);

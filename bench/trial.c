@@ -79,20 +79,6 @@ void trial_free(struct trial *trial)
 
 /* Picks: each returns the row, D its number. */
 
-static ALWAYS_INLINE kvca_ranks ranks_of(const struct loads *loads, size_t set)
-{
-    size_t first = set * loads->stride;
-    return (kvca_ranks){
-        .count = loads->ranks,
-        .worker_id = loads->worker_id,
-        .dp_rank = loads->dp_rank,
-        .decode_cost_blocks = loads->decode_cost_blocks + first,
-        .active_requests = loads->active_requests + first,
-        .total_kv_blocks = loads->total_kv_blocks + first,
-        .request_blocks = loads->request_blocks[set],
-    };
-}
-
 static ALWAYS_INLINE uint64_t pick_from(kvca_policy *policy, const kvca_ranks *ranks)
 {
     kvca_selection selection;
@@ -104,14 +90,13 @@ static ALWAYS_INLINE uint64_t pick_from(kvca_policy *policy, const kvca_ranks *r
 
 static ALWAYS_INLINE uint64_t pick_select(struct trial *trial, size_t set)
 {
-    kvca_ranks ranks = ranks_of(trial->loads, set);
+    kvca_ranks ranks = loads_columns(trial->loads, set, false);
     return pick_from(trial->policy, &ranks);
 }
 
 static ALWAYS_INLINE uint64_t pick_select_multipliers(struct trial *trial, size_t set)
 {
-    kvca_ranks ranks = ranks_of(trial->loads, set);
-    ranks.preferred_taint_multiplier = trial->loads->preferred_taint_multiplier + set * trial->loads->stride;
+    kvca_ranks ranks = loads_columns(trial->loads, set, true);
     return pick_from(trial->policy, &ranks);
 }
 

@@ -24,7 +24,7 @@ LANES_FN mask mask_of_bits(uint64_t bits)
 
 #define LANES_HAVE_NTH_BIT
 
-/* As in rule.h. */
+/* As in pick.h. */
 LANES_FN size_t nth_bit(uint64_t word, size_t n)
 {
     return (size_t)_tzcnt_u64(_pdep_u64(UINT64_C(1) << n, word));

@@ -24,7 +24,6 @@
 
 #include <float.h>
 
-#include "random.h"
 #include "select.h"
 
 #if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
@@ -272,6 +271,12 @@ struct choice {
 /* Ties are told in words, a bit for each row of a group; those of so many groups are kept, the others found again. */
 #define GROUP 64
 #define KEPT_GROUPS 256
+
+/* How many rows the group that begins at `row` has: 64, but for the last. */
+LANES_FN size_t rows_in_group(const struct kvca_view *view, size_t row)
+{
+    return view->ranks->count - row < GROUP ? view->ranks->count - row : GROUP;
+}
 
 /* Of the `rows` of a group, at most 64. */
 LANES_FN uint64_t candidates_of(const struct kvca_view *view, const struct way *way, size_t row, size_t rows)

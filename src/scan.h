@@ -26,11 +26,6 @@ struct group {
     lanes least; /* the smallest first keys of the rows that fit */
 };
 
-LANES_FN size_t rows_in_group(const struct kvca_view *view, size_t row)
-{
-    return view->ranks->count - row < GROUP ? view->ranks->count - row : GROUP;
-}
-
 LANES_FN void add_verdict(const struct way *way, struct group *group, const struct verdict *verdict, size_t place,
                           bool masked)
 {

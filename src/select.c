@@ -21,7 +21,7 @@ LANES_FN struct best best_of_group(const struct kvca_view *view, const struct wa
                                    struct choice *choice, struct seen *seen)
 {
     struct best best = {.key = {UINT64_MAX, UINT64_MAX}};
-    size_t rows = view->ranks->count - row < GROUP ? view->ranks->count - row : GROUP;
+    size_t rows = rows_in_group(view, row);
     uint64_t candidates = candidates_of(view, way, row, rows);
     if (way->order == BY_READY) {
         choice->selection.unknown_capacity += count_bits(view->keys->unknown[row / GROUP]);
