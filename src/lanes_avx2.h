@@ -107,12 +107,16 @@ LANES_FN lanes lanes_min_where(lanes a, mask yes, lanes b)
     return lanes_select(_mm256_and_si256(yes, lanes_above(a, b)), b, a);
 }
 
-LANES_FN uint64_t lanes_least(lanes a)
+LANES_FN uint64_t lanes_first(lanes a)
+{
+    return (uint64_t)_mm_cvtsi128_si64(_mm256_castsi256_si128(a));
+}
+
+LANES_FN lanes lanes_least(lanes a)
 {
     const mask all = lanes_set(UINT64_MAX);
-    a = lanes_min_where(a, all, _mm256_permute4x64_epi64(a, 0x4e)); /* the halves changed over */
-    a = lanes_min_where(a, all, _mm256_permute4x64_epi64(a, 0xb1)); /* neighbours changed over */
-    return (uint64_t)_mm_cvtsi128_si64(_mm256_castsi256_si128(a));
+    a = lanes_min_where(a, all, _mm256_permute4x64_epi64(a, 0x4e));    /* the halves changed over */
+    return lanes_min_where(a, all, _mm256_permute4x64_epi64(a, 0xb1)); /* neighbours changed over */
 }
 
 LANES_FN bool lanes_any_large(lanes a)

@@ -104,9 +104,16 @@ LANES_FN lanes lanes_min_where(lanes a, mask yes, lanes b)
     return _mm512_mask_min_epu64(a, yes, a, b);
 }
 
-LANES_FN uint64_t lanes_least(lanes a)
+LANES_FN uint64_t lanes_first(lanes a)
 {
-    return _mm512_reduce_min_epu64(a);
+    return (uint64_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(a));
+}
+
+LANES_FN lanes lanes_least(lanes a)
+{
+    a = _mm512_min_epu64(a, _mm512_shuffle_i64x2(a, a, 0x4e));          /* the halves changed over */
+    a = _mm512_min_epu64(a, _mm512_shuffle_i64x2(a, a, 0xb1));          /* neighbouring quarters */
+    return _mm512_min_epu64(a, _mm512_shuffle_epi32(a, _MM_PERM_BADC)); /* neighbours */
 }
 
 LANES_FN bool lanes_any_large(lanes a)

@@ -92,11 +92,14 @@ LANES_FN lanes lanes_min_where(lanes a, mask yes, lanes b)
     return vbslq_u64(vandq_u64(yes, vcgtq_u64(a, b)), b, a);
 }
 
-LANES_FN uint64_t lanes_least(lanes a)
+LANES_FN uint64_t lanes_first(lanes a)
 {
-    uint64_t first = vgetq_lane_u64(a, 0);
-    uint64_t second = vgetq_lane_u64(a, 1);
-    return second < first ? second : first;
+    return vgetq_lane_u64(a, 0);
+}
+
+LANES_FN lanes lanes_least(lanes a)
+{
+    return lanes_min_where(a, vdupq_n_u64(UINT64_MAX), vextq_u64(a, a, 1)); /* the halves changed over */
 }
 
 LANES_FN bool lanes_any_large(lanes a)

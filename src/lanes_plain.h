@@ -89,8 +89,13 @@ LANES_FN lanes lanes_min_where(lanes a, mask yes, lanes b)
     return yes && b < a ? b : a;
 }
 
-/* The smallest of the vector. */
-LANES_FN uint64_t lanes_least(lanes a)
+LANES_FN uint64_t lanes_first(lanes a)
+{
+    return a;
+}
+
+/* The smallest of the vector, in all lanes. */
+LANES_FN lanes lanes_least(lanes a)
 {
     return a;
 }

@@ -25,19 +25,17 @@
 
 /* "kvcapool" in ASCII, and a number that rises when the block's layout changes. */
 #define KVCA_POOL_MAGIC UINT64_C(0x6c6f6f706163766b)
-#define KVCA_POOL_LAYOUT 2
+#define KVCA_POOL_LAYOUT 3
 
 /* The parts of the block behind its head, in this order. */
 enum kvca_part {
+    KVCA_PART_READY,          /* struct kvca_ready for each group of slots */
     KVCA_PART_BLOCKS,         /* uint64_t for each slot: D, the sum over owners */
     KVCA_PART_REQUESTS,       /* uint64_t for each slot: N, the sum over owners */
     KVCA_PART_LIMITS,         /* uint64_t for each slot: kvca_limit() */
     KVCA_PART_CAPACITIES,     /* uint64_t for each slot: total_kv_blocks as reported */
     KVCA_PART_WORKERS,        /* uint64_t for each slot: worker_id */
     KVCA_PART_STATES,         /* uint64_t for each slot: generation and enum kvca_slot_state */
-    KVCA_PART_KEYS,           /* uint64_t for each slot: as kvca_ready has it, and so */
-    KVCA_PART_ROOM,           /* uint32_t for each slot */
-    KVCA_PART_UNKNOWN,        /* and a bit for each slot */
     KVCA_PART_DP_RANKS,       /* uint32_t for each slot */
     KVCA_PART_PLACEABLE,      /* a bit for each slot: takes requests */
     KVCA_PART_SCRATCH,        /* a bit for each slot, for one call */
@@ -105,7 +103,19 @@ struct kvca_pool {
     kvca_counters counters;
 };
 
-_Static_assert(sizeof(struct kvca_pool) == 416, "the head is laid out alike everywhere; else raise KVCA_POOL_LAYOUT");
+_Static_assert(sizeof(struct kvca_pool) == 400, "the head is laid out alike everywhere; else raise KVCA_POOL_LAYOUT");
+
+/* The part that comes first begins at the same place in every pool: so a place need not wait to be told where. */
+#define KVCA_POOL_READY_OFFSET 448
+
+_Static_assert(KVCA_POOL_READY_OFFSET >= sizeof(struct kvca_pool) &&
+                   KVCA_POOL_READY_OFFSET % KVCA_POOL_ALIGNMENT == 0,
+               "it lies behind the head, aligned");
+
+static inline struct kvca_ready *kvca_pool_ready(kvca_pool *pool)
+{
+    return (struct kvca_ready *)(void *)((char *)pool + KVCA_POOL_READY_OFFSET);
+}
 
 static inline void *kvca_part(kvca_pool *pool, enum kvca_part part)
 {
@@ -231,9 +241,10 @@ static inline void kvca_pool_set_totals(kvca_pool *pool, uint64_t slot, uint64_t
     if (was_large != is_large) {
         kvca_store(&pool->large, is_large ? pool->large + 1 : pool->large - 1);
     }
-    kvca_store(&kvca_words(pool, KVCA_PART_KEYS)[slot],
+    struct kvca_ready *ready = &kvca_pool_ready(pool)[slot / KVCA_GROUP];
+    kvca_store(&ready->keys[slot % KVCA_GROUP],
                kvca_packed_key(kvca_pool_terms(pool)->count_priority, blocks, requests));
-    kvca_store_half(&kvca_half_words(pool, KVCA_PART_ROOM)[slot], kvca_pool_room(pool, slot, blocks));
+    kvca_store_half(&ready->room[slot % KVCA_GROUP], kvca_pool_room(pool, slot, blocks));
 }
 
 /* Works out what follows from the state and capacity of a slot, and from the parameters. Dirty before and after. */

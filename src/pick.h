@@ -182,27 +182,29 @@ static LANES_TARGET bool pick(const struct kvca_view *view, _Atomic uint64_t *ge
     return result != NOT_SOUND;
 }
 
-LANES_FN bool pick_by_keys(const struct kvca_keys *keys, bool many, _Atomic uint64_t *generator,
-                           kvca_selection *selection)
+LANES_FN bool pick_by_keys(const struct kvca_ready *ready, const kvca_ranks *ranks, bool many,
+                           _Atomic uint64_t *generator, kvca_selection *selection)
 {
     const struct kvca_terms terms = {.packs = true};
-    const kvca_ranks ranks = {.count = keys->count, .request_blocks = keys->request_blocks};
-    const struct kvca_view view = {.terms = &terms, .ranks = &ranks, .keys = keys};
+    const struct kvca_view view = {.terms = &terms, .ranks = ranks, .ready = ready};
     uint64_t kept[KEPT_GROUPS];
     return pick_by(&view, way_of(&view, BY_READY, BY_LIMITS, false, many), kept, generator, selection) == PICKED;
 }
 
-LANES_OUT bool pick_many_keys(const struct kvca_keys *keys, _Atomic uint64_t *generator, kvca_selection *selection)
+LANES_OUT bool pick_many_ready(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
+                               _Atomic uint64_t *generator, kvca_selection *selection)
 {
-    return pick_by_keys(keys, true, generator, selection);
+    const kvca_ranks ranks = {.count = count, .request_blocks = request_blocks};
+    return pick_by_keys(ready, &ranks, true, generator, selection);
 }
 
-/* kvca_keys_pick() */
-static LANES_TARGET bool pick_keys(const struct kvca_keys *keys, _Atomic uint64_t *generator,
-                                   kvca_selection *selection)
+/* kvca_ready_pick() */
+static LANES_TARGET bool pick_ready(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
+                                    _Atomic uint64_t *generator, kvca_selection *selection)
 {
-    return keys->count > GROUP ? pick_many_keys(keys, generator, selection)
-                               : pick_by_keys(keys, false, generator, selection);
+    const kvca_ranks ranks = {.count = count, .request_blocks = request_blocks};
+    return count > GROUP ? pick_many_ready(ready, count, request_blocks, generator, selection)
+                         : pick_by_keys(ready, &ranks, false, generator, selection);
 }
 
 /* kvca_view_list() */

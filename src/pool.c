@@ -72,23 +72,11 @@ static bool may_overflow(const kvca_pool *pool, const kvca_request *request)
     return pool->large != 0 || request->blocks > UINT64_MAX - UINT32_MAX;
 }
 
-/* Whether keys and room say all that the rule needs for this request. */
-static bool are_ready(kvca_pool *pool, const kvca_request *request)
+/* Whether what is ready says all that the rule needs for this request. */
+static bool is_ready(kvca_pool *pool, const kvca_request *request)
 {
     return pool->large == 0 && request->blocks < UINT32_MAX && !request->eligible &&
            !request->preferred_taint_multiplier && kvca_pool_terms(pool)->packs;
-}
-
-static bool choose_by_keys(kvca_pool *pool, const kvca_request *request, kvca_selection *selection)
-{
-    const struct kvca_keys keys = {
-        .count = (size_t)pool->slots,
-        .request_blocks = request->blocks,
-        .keys = kvca_words(pool, KVCA_PART_KEYS),
-        .room = kvca_half_words(pool, KVCA_PART_ROOM),
-        .unknown = kvca_words(pool, KVCA_PART_UNKNOWN),
-    };
-    return kvca_keys_pick(&keys, &pool->generator, selection);
 }
 
 static __attribute__((noinline)) kvca_status choose_by_columns(kvca_pool *pool, const kvca_request *request,
@@ -132,8 +120,9 @@ static kvca_status choose(kvca_pool *pool, const kvca_request *request, kvca_sel
     if (pool->slots == 0) {
         return KVCA_NONE_ELIGIBLE;
     }
-    bool ready = are_ready(pool, request);
-    if (ready && choose_by_keys(pool, request, selection)) {
+    bool ready = is_ready(pool, request);
+    if (ready &&
+        kvca_ready_pick(kvca_pool_ready(pool), (size_t)pool->slots, request->blocks, &pool->generator, selection)) {
         return KVCA_OK;
     }
     return choose_by_columns(pool, request, ready, selection);

@@ -25,11 +25,11 @@ static uint32_t bucket_count(uint32_t max_ranks)
 static uint64_t part_bytes(enum kvca_part part, uint64_t max_ranks, uint64_t max_owners, uint64_t buckets)
 {
     switch (part) {
+    case KVCA_PART_READY:
+        return (max_ranks + KVCA_GROUP - 1) / KVCA_GROUP * sizeof(struct kvca_ready);
     case KVCA_PART_DP_RANKS:
-    case KVCA_PART_ROOM:
         return max_ranks * sizeof(uint32_t);
     case KVCA_PART_PLACEABLE:
-    case KVCA_PART_UNKNOWN:
     case KVCA_PART_SCRATCH:
         return (max_ranks + 63) / 64 * sizeof(uint64_t);
     case KVCA_PART_INDEX:
@@ -56,7 +56,7 @@ static bool lay_out(uint32_t max_ranks, uint32_t max_owners, struct kvca_pool *h
     head->max_ranks = max_ranks;
     head->max_owners = max_owners;
     head->buckets = bucket_count(max_ranks);
-    uint64_t offset = align(sizeof *head);
+    uint64_t offset = KVCA_POOL_READY_OFFSET;
     for (int part = 0; part < KVCA_PARTS; part++) {
         head->offsets[part] = offset;
         offset += align(part_bytes((enum kvca_part)part, max_ranks, max_owners, head->buckets));

@@ -6,9 +6,8 @@
 #include "ledger.h"
 #include "select.h"
 
-static void set_bit(kvca_pool *pool, enum kvca_part bitmap, uint64_t slot, bool set)
+static void set_bit(uint64_t *word, uint64_t slot, bool set)
 {
-    uint64_t *word = &kvca_words(pool, bitmap)[slot / 64];
     uint64_t bit = UINT64_C(1) << (slot % 64);
     kvca_store(word, set ? *word | bit : *word & ~bit);
 }
@@ -19,8 +18,9 @@ void kvca_pool_update_slot(kvca_pool *pool, uint64_t slot)
     uint64_t capacity = kvca_words(pool, KVCA_PART_CAPACITIES)[slot];
     bool active = kvca_slot_state(pool, slot) == KVCA_SLOT_ACTIVE;
     kvca_store(&kvca_words(pool, KVCA_PART_LIMITS)[slot], kvca_limit(terms, capacity));
-    set_bit(pool, KVCA_PART_PLACEABLE, slot, active);
-    set_bit(pool, KVCA_PART_UNKNOWN, slot, active && kvca_capacity_is_unknown(terms, capacity));
+    set_bit(&kvca_words(pool, KVCA_PART_PLACEABLE)[slot / 64], slot, active);
+    set_bit(&kvca_pool_ready(pool)[slot / KVCA_GROUP].unknown, slot,
+            active && kvca_capacity_is_unknown(terms, capacity));
     kvca_pool_set_totals(pool, slot, kvca_words(pool, KVCA_PART_BLOCKS)[slot],
                          kvca_words(pool, KVCA_PART_REQUESTS)[slot]);
 }

@@ -37,6 +37,8 @@
 #error "the rule needs doubles that are rounded after each operation: on 32-bit x86, build with -msse2 -mfpmath=sse"
 #endif
 
+#define GROUP KVCA_GROUP
+
 /* What rows are ordered by. */
 enum order {
     BY_COST,   /* N or nothing, then the cost */
@@ -182,13 +184,15 @@ LANES_FN lanes first_key(const struct way *way, lanes booked, lanes requests)
     return way->order == BY_PACKED ? lanes_pack(requests, booked) : requests;
 }
 
-LANES_FN lanes load_first_key(const struct kvca_view *view, const struct way *way, size_t row, size_t rows)
+/* Of the vector at this place of the group that begins at `row`. */
+LANES_FN lanes load_first_key(const struct kvca_view *view, const struct way *way, size_t row, size_t place,
+                              size_t rows)
 {
     if (way->order == BY_READY) {
-        return lanes_load(view->keys->keys + row, rows);
+        return lanes_load(view->ready[row / GROUP].keys + place, rows);
     }
-    lanes booked = lanes_load(view->ranks->decode_cost_blocks + row, rows);
-    return first_key(way, booked, lanes_load(view->ranks->active_requests + row, rows));
+    lanes booked = lanes_load(view->ranks->decode_cost_blocks + row + place, rows);
+    return first_key(way, booked, lanes_load(view->ranks->active_requests + row + place, rows));
 }
 
 LANES_FN struct verdict judge(const struct kvca_view *view, const struct way *way, size_t row, size_t rows)
@@ -212,13 +216,14 @@ LANES_FN struct verdict judge(const struct kvca_view *view, const struct way *wa
 }
 
 /* The same of a pool's slots, which have a room: the smallest request that does not fit. Vectors are all whole. */
-LANES_FN struct verdict judge_slots(const struct kvca_view *view, const struct way *way, size_t row)
+LANES_FN struct verdict judge_slots(const struct kvca_view *view, const struct way *way, size_t row, size_t place)
 {
     struct verdict verdict = {
         .sound = mask_of_bits(UINT64_MAX),
-        .first_key = lanes_load(view->keys->keys + row, LANES),
+        .first_key = load_first_key(view, way, row, place, LANES),
     };
-    verdict.fits = lanes_at_most(lanes_set(way->request + 1), lanes_load_halves(view->keys->room + row));
+    const uint32_t *room = view->ready[row / GROUP].room;
+    verdict.fits = lanes_at_most(lanes_set(way->request + 1), lanes_load_halves(room + place));
     return verdict;
 }
 
@@ -269,7 +274,6 @@ struct choice {
 };
 
 /* Ties are told in words, a bit for each row of a group; those of so many groups are kept, the others found again. */
-#define GROUP 64
 #define KEPT_GROUPS 256
 
 /* How many rows the group that begins at `row` has: 64, but for the last. */
@@ -292,7 +296,7 @@ LANES_FN uint64_t candidates_of(const struct kvca_view *view, const struct way *
 LANES_FN void check_way(struct choice *choice, const struct way *way, const struct seen *seen)
 {
     choice->is_large = way->small && lanes_any_large(seen->bits);
-    choice->is_unreported = way->fit == BY_CAPACITY && lanes_least(seen->least_capacity) == 0;
+    choice->is_unreported = way->fit == BY_CAPACITY && lanes_first(lanes_least(seen->least_capacity)) == 0;
 }
 
 /* Takes rows that tie into the choice; returns them if they tie with it. */

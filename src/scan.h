@@ -46,7 +46,7 @@ LANES_FN void look_at_rows(const struct kvca_view *view, const struct way *way, 
                            struct group *group, struct seen *seen)
 {
     if (way->order == BY_READY) {
-        struct verdict verdict = judge_slots(view, way, row);
+        struct verdict verdict = judge_slots(view, way, row - place, place);
         add_verdict(way, group, &verdict, place, false);
         return;
     }
@@ -107,44 +107,44 @@ LANES_FN uint64_t cheapest(const struct kvca_view *view, const struct way *way, 
         least = lanes_min_where(least, mask_of_bits(rows >> i), cost);
         left = without_vector(left, i);
     }
-    *least_cost = lanes_least(least);
+    least = lanes_least(least);
+    *least_cost = lanes_first(least);
     for (uint64_t left = rows; left != 0;) {
         size_t i = first_vector(left);
-        tied |= mask_bits(lanes_equal(lanes_load(costs + i, LANES), lanes_set(*least_cost))) << i;
+        tied |= mask_bits(lanes_equal(lanes_load(costs + i, LANES), least)) << i;
         left = without_vector(left, i);
     }
     return tied & rows;
 }
 
-/* Those rows of a group that have this first key. */
-LANES_FN uint64_t having(const struct kvca_view *view, const struct way *way, size_t row, size_t rows, uint64_t key)
+/* Those rows of a group that have this first key, which stands in all lanes. */
+LANES_FN uint64_t having(const struct kvca_view *view, const struct way *way, size_t row, size_t rows, lanes key)
 {
     uint64_t found = 0;
     size_t i = 0;
     for (; i + LANES <= rows; i += LANES) {
-        found |= mask_bits(lanes_equal(load_first_key(view, way, row + i, LANES), lanes_set(key))) << i;
+        found |= mask_bits(lanes_equal(load_first_key(view, way, row, i, LANES), key)) << i;
     }
     if (i < rows) {
-        found |= mask_bits(lanes_equal(load_first_key(view, way, row + i, rows - i), lanes_set(key))) << i;
+        found |= mask_bits(lanes_equal(load_first_key(view, way, row, i, rows - i), key)) << i;
     }
     return found;
 }
 
-/* The best rows of a group, of those that fit, one of which has the key->first given. */
-LANES_FN uint64_t best_of(const struct kvca_view *view, const struct way *way, size_t row, uint64_t fits,
+/* The best rows of a group, of those that fit, one of which has the first key given, in all lanes; and their key. */
+LANES_FN uint64_t best_of(const struct kvca_view *view, const struct way *way, size_t row, uint64_t fits, lanes first,
                           struct key *key)
 {
     size_t rows = rows_in_group(view, row);
-    uint64_t tied =
-        rows == GROUP ? having(view, way, row, GROUP, key->first) : having(view, way, row, rows, key->first);
+    uint64_t tied = rows == GROUP ? having(view, way, row, GROUP, first) : having(view, way, row, rows, first);
     tied &= fits;
-    key->second = 0;
+    *key = (struct key){.first = lanes_first(first)};
     return way->order == BY_COST ? cheapest(view, way, row, tied, &key->second) : tied;
 }
 
-LANES_FN bool is_among(uint64_t key, lanes keys)
+LANES_FN bool is_among(lanes key, lanes keys)
 {
-    return mask_bits(lanes_equal(keys, lanes_set(key))) != 0;
+    return mask_bits(lanes_equal(keys, key)) != 0;
 }
 
 /* What is noted of the groups of a chunk. */
@@ -155,14 +155,14 @@ struct notes {
 };
 
 LANES_FN void take_chunk(const struct kvca_view *view, const struct way *way, size_t row, const struct notes *notes,
-                         uint64_t least, struct choice *choice, uint64_t *kept)
+                         lanes least, struct choice *choice, uint64_t *kept)
 {
-    bool may_win = choice->selection.ties == 0 || least <= choice->key.first;
+    bool may_win = choice->selection.ties == 0 || lanes_first(least) <= choice->key.first;
     for (size_t i = 0; i < notes->groups; i++, row += GROUP) {
         uint64_t tied = 0;
         if (may_win && notes->fits[i] != 0 && is_among(least, notes->least[i])) {
-            struct key key = {.first = least};
-            tied = best_of(view, way, row, notes->fits[i], &key);
+            struct key key;
+            tied = best_of(view, way, row, notes->fits[i], least, &key);
             tied = take(choice, row, key, tied);
         }
         if (row / GROUP < KEPT_GROUPS) {
@@ -175,7 +175,7 @@ LANES_FN uint64_t unknown_in(const struct kvca_view *view, const struct way *way
                              const struct group *group)
 {
     if (way->order == BY_READY) {
-        return view->keys->unknown[row / GROUP];
+        return view->ready[row / GROUP].unknown;
     }
     return way->terms.counts_unknown ? group->unreported & group->candidates : 0;
 }
@@ -199,8 +199,7 @@ LANES_FN struct choice scan_group(const struct kvca_view *view, const struct way
     check_way(&choice, way, &seen);
     kept[0] = 0;
     if (group.fits != 0) {
-        choice.key.first = lanes_least(group.least);
-        kept[0] = best_of(view, way, 0, group.fits, &choice.key);
+        kept[0] = best_of(view, way, 0, group.fits, lanes_least(group.least), &choice.key);
         choice.selection.row = (size_t)__builtin_ctzll(kept[0]);
         choice.selection.ties = count_bits(kept[0]);
     }
@@ -242,11 +241,12 @@ LANES_FN uint64_t find_tied(const struct kvca_view *view, const struct way *way,
 {
     struct seen seen = seen_nothing();
     struct group group = look_at(view, way, row, &seen);
-    if (group.fits == 0 || lanes_least(group.least) != choice->key.first) {
+    lanes least = lanes_least(group.least);
+    if (group.fits == 0 || lanes_first(least) != choice->key.first) {
         return 0;
     }
-    struct key key = choice->key;
-    uint64_t tied = best_of(view, way, row, group.fits, &key);
+    struct key key;
+    uint64_t tied = best_of(view, way, row, group.fits, least, &key);
     return is_equal(key, choice->key) ? tied : 0;
 }
 

@@ -24,12 +24,12 @@ LANES_FN struct best best_of_group(const struct kvca_view *view, const struct wa
     size_t rows = rows_in_group(view, row);
     uint64_t candidates = candidates_of(view, way, row, rows);
     if (way->order == BY_READY) {
-        choice->selection.unknown_capacity += count_bits(view->keys->unknown[row / GROUP]);
+        choice->selection.unknown_capacity += count_bits(view->ready[row / GROUP].unknown);
     }
     /* cppcheck-suppress knownConditionTrueFalse ; a row is below the count */
     for (size_t i = 0; i < rows; i++) {
         struct verdict verdict =
-            way->order == BY_READY ? judge_slots(view, way, row + i) : judge(view, way, row + i, 1);
+            way->order == BY_READY ? judge_slots(view, way, row, i) : judge(view, way, row + i, 1);
         bool candidate = way->all || (candidates >> i & 1) != 0;
         choice->selection.fits += candidate & verdict.fits;
         choice->selection.unknown_capacity += candidate & verdict.unreported & way->terms.counts_unknown;
@@ -142,9 +142,10 @@ bool kvca_view_pick(const struct kvca_view *view, _Atomic uint64_t *generator, k
     return kvca_variant_in_use->pick(view, generator, selection);
 }
 
-bool kvca_keys_pick(const struct kvca_keys *keys, _Atomic uint64_t *generator, kvca_selection *selection)
+bool kvca_ready_pick(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
+                     _Atomic uint64_t *generator, kvca_selection *selection)
 {
-    return kvca_variant_in_use->pick_keys(keys, generator, selection);
+    return kvca_variant_in_use->pick_ready(ready, count, request_blocks, generator, selection);
 }
 
 bool kvca_view_list(const struct kvca_view *view, size_t *rows, size_t room, kvca_selection *selection)
@@ -183,8 +184,8 @@ static struct row_facts facts_of(const struct kvca_view *view, const kvca_params
                         .limit = limit,
                         .fits = d <= limit,
                         .cost = cost},
-        .fit_key = {load_first_key(view, &by_cost, row, 1), lanes_bits_of(cost)},
-        .fallback_key = {load_first_key(view, &by_blocks, row, 1), 0},
+        .fit_key = {load_first_key(view, &by_cost, row, 0, 1), lanes_bits_of(cost)},
+        .fallback_key = {load_first_key(view, &by_blocks, row, 0, 1), 0},
     };
 }
 

@@ -32,21 +32,25 @@ struct kvca_slots {
     bool nothing_fits;         /* that is known already */
 };
 
-/* What a pool keeps of its slots so that columns need not be looked at. There is at least one slot. */
-struct kvca_keys {
-    size_t count;
-    uint64_t request_blocks; /* below UINT32_MAX */
-    const uint64_t *keys;    /* kvca_packed_key() */
-    const uint32_t *room;    /* the smallest request that does not fit, or UINT32_MAX; 0 where none is taken */
-    const uint64_t *unknown; /* bitmap: takes requests and is of unknown capacity */
+/* So many rows are a group: in words of their own they are the bits. */
+#define KVCA_GROUP 64
+
+/* What a pool keeps of a group of slots so that columns need not be looked at. Pools are made of it. */
+struct kvca_ready {
+    _Alignas(64) uint64_t keys[KVCA_GROUP]; /* kvca_packed_key() */
+    uint32_t room[KVCA_GROUP];              /* the smallest request that does not fit; UINT32_MAX if that is past it;
+                                               0 where none is taken, and where there is no slot */
+    uint64_t unknown;                       /* bitmap: takes requests and is of unknown capacity */
 };
+
+_Static_assert(sizeof(struct kvca_ready) == 832, "else raise KVCA_POOL_LAYOUT");
 
 /* What the rule looks at: at least one row. All is valid but multipliers: whoever makes a view sees to that. */
 struct kvca_view {
     const struct kvca_terms *terms;
     const kvca_ranks *ranks;
     const struct kvca_slots *slots; /* NULL where the rows are no slots of a pool: all are candidates */
-    const struct kvca_keys *keys;   /* instead of all these; NULL but inside the rule */
+    const struct kvca_ready *ready; /* by group, instead of columns and slots; NULL but inside the rule */
 };
 
 /*
@@ -62,10 +66,13 @@ bool kvca_view_pick(const struct kvca_view *view, _Atomic uint64_t *generator, k
 bool kvca_only_pick(const struct kvca_terms *terms, const kvca_ranks *ranks, kvca_selection *selection);
 
 /*
- * Picks one of all slots that fit and take requests. Returns false, and writes nothing, where nothing fits. The keys are
- * right for parameters with kvca_terms.packs, where no slot is large, and without multipliers.
+ * Picks one of all slots, `count` and at least one, that fit and take requests, for a request below UINT32_MAX. Returns
+ * false, and writes nothing, where nothing fits. What is ready is right for parameters with kvca_terms.packs, where no
+ * slot is large, and without multipliers. It comes in registers, not in a struct: by way of memory it would come later,
+ * and a place takes little longer than that.
  */
-bool kvca_keys_pick(const struct kvca_keys *keys, _Atomic uint64_t *generator, kvca_selection *selection);
+bool kvca_ready_pick(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
+                     _Atomic uint64_t *generator, kvca_selection *selection);
 
 /* Lists the tied rows, as kvca_tie_set() does; returns as kvca_view_pick(). */
 bool kvca_view_list(const struct kvca_view *view, size_t *rows, size_t room, kvca_selection *selection);

@@ -158,7 +158,8 @@ static LANES_TARGET void check_whole_vectors(const struct round *round)
         large |= round->a[i] > UINT32_MAX;
         halves[i] = (uint32_t)round->a[i];
     }
-    same("lanes_least", round, 0, lanes_least(a), least);
+    same("lanes_first", round, 0, lanes_first(a), round->a[0]);
+    SAME_LANES(lanes_least(a), least);
     same("lanes_any_large", round, 0, lanes_any_large(a), large);
     SAME_LANES(lanes_load_halves(halves), halves[i]);
     uint64_t low[LANES];
