@@ -3,23 +3,28 @@
 
 #include <math.h>
 
-/* One rank, step by step. `volatile` keeps each double from being anything but a double. */
+#include "exact.h"
+
+/* One rank, step by step. */
 struct rank_facts {
     bool candidate;
     bool unknown;
     bool fits;
     uint64_t d;
     uint64_t n;
-    double cost;
+    exact cost;
 };
+
+static uint64_t add_saturating(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
 
 static struct rank_facts facts_of(const kvca_params *params, const struct rank_set *set, size_t row)
 {
     struct rank_facts facts = {.n = set->active_requests[row]};
-    facts.d = set->decode_cost_blocks[row] + set->request_blocks;
-    if (facts.d < set->request_blocks) {
-        facts.d = UINT64_MAX;
-    }
+    facts.d = add_saturating(set->decode_cost_blocks[row], set->request_blocks);
+
     bool filter = !isinf(params->capacity_fraction);
     uint64_t capacity = set->total_kv_blocks[row];
     if (capacity == 0) {
@@ -28,17 +33,13 @@ static struct rank_facts facts_of(const kvca_params *params, const struct rank_s
     facts.unknown = filter && capacity == 0;
     facts.fits = true;
     if (filter && capacity != 0) {
-        volatile double product = (double)capacity;
-        product = product * params->capacity_fraction;
-        volatile double whole = floor(product);
-        facts.fits = whole >= ldexp(1.0, 64) || facts.d <= (uint64_t)whole;
+        exact share = exact_product(exact_of(params->capacity_fraction), exact_of_integer(capacity));
+        facts.fits = facts.d <= exact_floor(share);
     }
-    volatile double requests = (double)facts.n;
-    requests = requests * params->decode_active_request_weight;
-    volatile double sum = (double)facts.d;
-    sum = sum + requests;
-    volatile double cost = sum * set->preferred_taint_multiplier[row];
-    facts.cost = cost;
+
+    exact requests = exact_product(exact_of(params->decode_active_request_weight), exact_of_integer(facts.n));
+    exact sum = exact_sum(exact_of_integer(facts.d), requests);
+    facts.cost = exact_product(sum, exact_of(set->preferred_taint_multiplier[row]));
     return facts;
 }
 
@@ -75,4 +76,20 @@ struct reference reference_select(const kvca_params *params, const struct rank_s
         reference.ties += best;
     }
     return reference;
+}
+
+bool reference_agrees(const struct reference *reference, const kvca_selection *selection)
+{
+    return selection->outcome == reference->outcome && selection->ties == reference->ties &&
+           selection->fits == reference->fits && selection->unknown_capacity == reference->unknown_capacity &&
+           selection->row < MOST_RANKS && reference->tied[selection->row];
+}
+
+bool reference_lists(const struct reference *reference, const size_t *rows, size_t count)
+{
+    bool same = count == reference->ties;
+    for (size_t i = 0; same && i < count; i++) {
+        same = reference->tied[rows[i]] && (i == 0 || rows[i - 1] < rows[i]);
+    }
+    return same;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A second witness for the rule: slow, plain, and written from docs/rule.md without a look at src/rule.h. */
+/*
+ * A second witness for the rule: slow, plain, and written from docs/rule.md without a look at src/rule.h. Its doubles
+ * are integers (exact.h).
+ */
 #ifndef KVCA_REFERENCE_H
 #define KVCA_REFERENCE_H
 
@@ -15,5 +18,11 @@ struct reference {
 
 /* Applies the rule to the rows that are candidates; NULL for all. */
 struct reference reference_select(const kvca_params *params, const struct rank_set *set, const bool *candidates);
+
+/* Whether a selection is as the reference has it: its row is one of the tied. */
+bool reference_agrees(const struct reference *reference, const kvca_selection *selection);
+
+/* Whether these are the tied rows, in order. */
+bool reference_lists(const struct reference *reference, const size_t *rows, size_t count);
 
 #endif

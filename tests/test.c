@@ -40,11 +40,16 @@ void require_variant(void)
     }
 }
 
+static unsigned long number_in(const char *variable)
+{
+    const char *text = getenv(variable);
+    unsigned long number = text ? strtoul(text, NULL, 10) : 1;
+    return number > 1 ? number : 1;
+}
+
 size_t rounds(size_t usual)
 {
-    const char *asked = getenv("KVCA_TEST_SHARE");
-    unsigned long share = asked ? strtoul(asked, NULL, 10) : 1;
-    return share > 1 ? usual / share : usual;
+    return usual / number_in("KVCA_TEST_SHARE") * number_in("KVCA_TEST_TIMES");
 }
 
 kvca_policy *make_policy(kvca_params params)

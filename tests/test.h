@@ -44,7 +44,10 @@ void print_rank_set(const kvca_params *params, const struct rank_set *set);
  */
 void require_variant(void);
 
-/* How many rounds a long test makes: `usual`, or a share of them, one in KVCA_TEST_SHARE, where that is set. */
+/*
+ * How many rounds a long test makes: `usual`; or a share of them, one in KVCA_TEST_SHARE, where that is set; or
+ * KVCA_TEST_TIMES as many.
+ */
 size_t rounds(size_t usual);
 
 /* A policy with a fixed seed; fails the test when there is none. */

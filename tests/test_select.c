@@ -4,7 +4,7 @@
 
 #include <float.h>
 
-#include "reference.h"
+#include "sets.h"
 #include "vectors.h"
 
 /* What a case of vectors/selection.yaml says. */
@@ -220,133 +220,6 @@ static void with_filter_and_count_off_ties_are_the_default_costs(void **state)
     }
 }
 
-/* Values at which integers, doubles and limits change their ways: the first of them are small for the rule. */
-static const uint64_t BOUNDARIES[] = {0,
-                                      1,
-                                      2,
-                                      1000,
-                                      UINT64_C(1) << 31,
-                                      (UINT64_C(1) << 32) - 2,
-                                      UINT64_C(1) << 32,
-                                      UINT64_C(1) << 40,
-                                      UINT64_C(1) << 52,
-                                      UINT64_C(1) << 53,
-                                      UINT64_C(1) << 63,
-                                      UINT64_MAX,
-                                      UINT64_MAX - 2048};
-#define SMALL_BOUNDARIES 6
-
-/* One of the first `count` boundaries, or next to it. */
-static uint64_t boundary_value(uint64_t *random, size_t count)
-{
-    return BOUNDARIES[random_below(random, count)] + random_below(random, 3) - 1;
-}
-
-static double boundary_double(uint64_t *random)
-{
-    static const double values[] = {DBL_TRUE_MIN, DBL_MIN, 0x1p-53, 0.1,    0.5,    1.0,
-                                    1.5,          64.0,    0x1p53,  0x1p64, DBL_MAX};
-    return values[random_below(random, COUNT(values))];
-}
-
-static double boundary_weight(uint64_t *random)
-{
-    static const double values[] = {0.3, 500.0, 0x1p19, 0x1p19 + 0x1p-33, 0x1p31};
-    return random_below(random, 2) == 0 ? values[random_below(random, COUNT(values))] : boundary_double(random);
-}
-
-/* Most sets are smaller than a vector, and some larger than a group or two. */
-static size_t boundary_count(uint64_t *random)
-{
-    return 1 + (size_t)random_below(random, random_below(random, 12) != 0 ? 18 : MOST_RANKS);
-}
-
-/* Limits are worked out from the capacities, so that D can be put right at them. */
-static void fill_at_boundaries(struct rank_set *set, kvca_params *params, uint64_t *random)
-{
-    static const double fractions[] = {DBL_TRUE_MIN, 0x1p-64, 0.1, 0.29, 0.5, 0.9, 1.0, 1.0, KVCA_NO_CAPACITY_FILTER};
-    size_t boundaries = random_below(random, 2) == 0 ? SMALL_BOUNDARIES : COUNT(BOUNDARIES);
-    params->capacity_fraction = fractions[random_below(random, COUNT(fractions))];
-    params->count_priority = random_below(random, 2) == 0;
-    params->decode_active_request_weight = random_below(random, 2) == 0 ? 0.0 : boundary_weight(random);
-    params->capacity_blocks = random_below(random, 2) == 0 ? 0 : boundary_value(random, COUNT(BOUNDARIES));
-    set->count = boundary_count(random);
-    set->request_blocks = random_below(random, 2) == 0 ? 0 : boundary_value(random, boundaries);
-    for (size_t row = 0; row < set->count; row++) {
-        uint64_t capacity = random_below(random, 3) == 0 ? 0 : boundary_value(random, COUNT(BOUNDARIES));
-        double limit = floor(params->capacity_fraction * (double)capacity);
-        bool at_limit = random_below(random, 2) == 0 && limit < 0x1p63;
-        set->total_kv_blocks[row] = capacity;
-        set->decode_cost_blocks[row] = at_limit ? (uint64_t)limit + random_below(random, 3) - 1 - set->request_blocks
-                                                : boundary_value(random, boundaries);
-        set->active_requests[row] =
-            random_below(random, 2) == 0 ? random_below(random, 3) : boundary_value(random, boundaries);
-        if (boundaries == SMALL_BOUNDARIES && random_below(random, 64) != 0) {
-            set->decode_cost_blocks[row] &= UINT32_MAX;
-            set->active_requests[row] &= UINT32_MAX;
-        }
-        set->preferred_taint_multiplier[row] = random_below(random, 2) == 0 ? 1.0 : boundary_double(random);
-    }
-}
-
-/* The same set with columns left out, as hosts do that have none. */
-static kvca_ranks leave_out(struct rank_set *set, uint64_t *random)
-{
-    kvca_ranks ranks = ranks_of(set);
-    if (random_below(random, 2) == 0) {
-        ranks.preferred_taint_multiplier = NULL;
-        for (size_t row = 0; row < set->count; row++) {
-            set->preferred_taint_multiplier[row] = 1.0;
-        }
-    }
-    if (random_below(random, 8) == 0) {
-        ranks.total_kv_blocks = NULL;
-        memset(set->total_kv_blocks, 0, sizeof set->total_kv_blocks);
-    }
-    return ranks;
-}
-
-static bool is_as(const kvca_selection *selection, const struct reference *reference)
-{
-    return selection->outcome == reference->outcome && selection->ties == reference->ties &&
-           selection->fits == reference->fits && selection->unknown_capacity == reference->unknown_capacity &&
-           reference->tied[selection->row];
-}
-
-static void check_against_reference(const kvca_params *params, const struct rank_set *set, const kvca_ranks *ranks)
-{
-    struct reference reference = reference_select(params, set, NULL);
-    kvca_policy *policy = make_policy(*params);
-    kvca_selection listed;
-    kvca_selection picked;
-    size_t rows[MOST_RANKS];
-    assert_int_equal(kvca_tie_set(policy, ranks, rows, COUNT(rows), &listed), KVCA_OK);
-    assert_int_equal(kvca_select(policy, ranks, &picked), KVCA_OK);
-    kvca_policy_free(policy);
-    bool same = is_as(&listed, &reference) && is_as(&picked, &reference);
-    for (size_t i = 0; same && i < listed.ties; i++) {
-        same = reference.tied[rows[i]] && (i == 0 || rows[i - 1] < rows[i]);
-    }
-    if (!same) {
-        print_rank_set(params, set);
-        fail_msg("ties %zu by kvca_tie_set, %zu by kvca_select, %zu by the reference; fits %zu, %zu, %zu",
-                 listed.ties, picked.ties, reference.ties, listed.fits, picked.fits, reference.fits);
-    }
-}
-
-static void random_sets_match_the_reference(void **state)
-{
-    (void)state;
-    uint64_t random = 3;
-    for (size_t round = 0; round < rounds(100000); round++) {
-        kvca_params params;
-        struct rank_set set = {0};
-        fill_at_boundaries(&set, &params, &random);
-        kvca_ranks ranks = leave_out(&set, &random);
-        check_against_reference(&params, &set, &ranks);
-    }
-}
-
 /* Where any multiplier is unsound, that is the answer, and nothing is written, whatever else the set has. */
 static void unsound_multiplier_is_found_in_any_row(void **state)
 {
@@ -532,7 +405,6 @@ static void reasons_tell_the_first_criterion(void **state)
 static const struct CMUnitTest OTHERS[] = {
     cmocka_unit_test(columns_may_be_missing),
     cmocka_unit_test(with_filter_and_count_off_ties_are_the_default_costs),
-    cmocka_unit_test(random_sets_match_the_reference),
     cmocka_unit_test(unsound_multiplier_is_found_in_any_row),
     cmocka_unit_test(never_fails_and_prefers_ranks_that_fit),
     cmocka_unit_test(capacity_is_reported_then_parameter),
