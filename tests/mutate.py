@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Plants small faults in the rule, the parameters and the pool, one at a time, and shows that the tests catch each.
+
+    tests/mutate.py [--every N] [--from N] [--jobs N] [--cc CC] [FILE]...
+
+A fault is a comparison flipped or off by one, a term or a statement dropped, a condition turned round. Each is compiled
+into a core of its own and the unit tests run until one fails. A fault that none catches is printed and makes the status
+1, unless tests/survivors.txt says why nothing can be seen of it; a line there that no fault needs is a fault as well.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SURVIVORS = ROOT / "tests" / "survivors.txt"
+
+FILES = (
+    "src/select.c src/params.c src/pool.c src/rule.h src/scan.h src/pick.h src/select.h src/random.h src/random.c "
+    "src/policy.c src/watch.h src/warned.c src/ledger.h src/pool_memory.c src/pool_owners.c src/pool_ranks.c "
+    "src/pool_repair.c src/pool_slots.c src/pool_snapshot.c"
+).split()
+
+# The suites, those first that find most; what else they are made of; and whether they run for each variant of the rule.
+SUITES = [
+    ("select", ["vectors.c"], True),
+    ("witness", [], True),
+    ("scan", [], True),
+    ("pool", [], False),
+    ("pool_model", [], False),
+    ("policy", [], False),
+    ("params", [], False),
+    ("warned", [], False),
+]
+# What is tried in turn until a fault is caught: how all is compiled, and the suites.
+STAGES = [
+    ([], SUITES),
+    (["-DKVCA_FAULT_POINTS"], [("pool_death", [], False)]),
+    (["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], SUITES),
+]
+VARIANTS = {"x86_64": ["plain", "avx2", "avx512"], "aarch64": ["plain", "neon"]}
+CFLAGS = "-std=c11 -O1 -ffp-contract=off -fno-unsafe-math-optimizations -w -Iinclude".split()
+LIBRARIES = ["-lcmocka", "-lyaml", "-lm", "-lpthread"]
+SHARE = "20"  # of the long tests' rounds
+SECONDS = 60  # after which a test that still runs has caught the fault: it made a loop endless
+
+# What is replaced by what. The patterns see code without comments and strings.
+REPLACEMENTS = [
+    (r" < ", " <= "),
+    (r" <= ", " < "),
+    (r" > ", " >= "),
+    (r" >= ", " > "),
+    (r" == ", " != "),
+    (r" != ", " == "),
+    (r" && ", " || "),
+    (r" \|\| ", " && "),
+    (r" & ", " | "),
+    (r" \| ", " & "),
+    (r" \+ 1\b", ""),
+    (r" - 1\b", ""),
+    (r" \+ (?!1\b)", " - "),
+    (r" - (?!1\b)", " + "),
+    (r" \* (?=[a-z(])", " + "),
+    (r"(?<=[(= ])!(?=[a-z(])", ""),
+    (r"\btrue\b", "false"),
+    (r"\bfalse\b", "true"),
+]
+STATEMENT = re.compile(r"^\s+(?!return\b|break\b|continue\b|case\b|goto\b)(?:[a-z_][\w.\->\[\] /%]*(?:[-+|&]?= [^{]*|\+\+|--)|[a-z_]\w*\(.*\)|\*\w+ = [^{]*);$")
+NOT_CODE = re.compile(r"^\s*(#|_Static_assert|//|\*|/\*)")
+
+
+class Fault:
+    def __init__(self, file, line, text, mutant):
+        self.file, self.line, self.text, self.mutant = file, line, text, mutant
+
+    def key(self):
+        """How tests/survivors.txt names it: lines move, so it goes by the text."""
+        return f"{self.file} | {self.text.strip()} | {self.mutant.strip() or '(dropped)'}"
+
+
+def without_comments(line):
+    return re.sub(r'/\*.*?\*/|/\*.*$|"(?:[^"\\]|\\.)*"', lambda match: " " * len(match[0]), line)
+
+
+def faults_of(file):
+    """All faults of a file, in the order of its lines."""
+    in_comment = False
+    for number, text in enumerate((ROOT / file).read_text().split("\n")):
+        in_comment = in_comment or text.lstrip().startswith("/*")
+        ended = "*/" in text
+        code = without_comments(text)
+        if (in_comment and not code.strip()) or (in_comment and not ended) or NOT_CODE.match(text) or "\\" in text:
+            in_comment = in_comment and not ended
+            continue
+        in_comment = False
+        for pattern, replacement in REPLACEMENTS:
+            for match in re.finditer(pattern, code):
+                yield Fault(file, number, text, text[: match.start()] + replacement + text[match.end() :])
+        if STATEMENT.match(code.rstrip()) and not re.match(r"^\s+(const|struct|uint\d+_t|size_t|bool|static|_Atomic|enum)\b", code):
+            yield Fault(file, number, text, "")
+
+
+def run(command, **more):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **more)
+
+
+class Bench:
+    """A tree of its own in which faults are planted, and what of it is compiled."""
+
+    def __init__(self, cc, folder, flags, suites):
+        self.cc, self.folder, self.flags, self.suites = cc, folder, [*CFLAGS, *flags], suites
+        shutil.copytree(ROOT / "src", folder / "src")
+        shutil.copytree(ROOT / "include", folder / "include")
+        shutil.copytree(ROOT / "tests", folder / "tests")
+        self.sources = sorted(
+            path
+            for path in (folder / "src").glob("*.c")
+            if path.name not in "config.c document.c error.c fields.c file.c names.c scalar.c".split()
+        )
+        self.needs = {source: self.headers_of(source) for source in self.sources}
+        self.good = {}
+        for source in self.sources:
+            self.good[source] = self.compile(source, folder / f"{source.stem}.good.o")
+        self.support = [
+            self.compile(folder / "tests" / name, folder / f"{name}.o")
+            for name in ("exact.c", "file.c", "reference.c", "sets.c", "test.c")
+        ]
+        for suite, more, _ in suites:
+            for name in [f"test_{suite}.c", *more]:
+                self.compile(folder / "tests" / name, folder / f"{name}.o")
+
+    def headers_of(self, source):
+        listed = run([self.cc, *self.flags, "-MM", str(source)], cwd=self.folder).stdout
+        return {pathlib.Path(self.folder, word).resolve() for word in listed.replace("\\\n", " ").split()[1:]}
+
+    def compile(self, source, target):
+        vectors = f'-DKVCA_TEST_VECTORS="{self.folder}/tests/vectors"'
+        done = run([self.cc, *self.flags, vectors, '-DKVCA_MESON_VERSION=""', "-c", str(source), "-o", str(target)], cwd=self.folder)
+        return target if done.returncode == 0 else None
+
+    def objects(self, changed):
+        """All of the core, with what depends on `changed` compiled anew; None when it does not compile."""
+        objects = []
+        for source in self.sources:
+            target = self.good[source]
+            if changed and changed in self.needs[source]:
+                target = self.compile(source, self.folder / f"{source.stem}.o")
+            if target is None:
+                return None
+            objects.append(target)
+        return objects
+
+    def failing(self, changed=None):
+        """The first suite that fails with what is in the tree now; "" for none."""
+        objects = self.objects(changed)
+        if objects is None:
+            return "compiler"
+        # A header may be in the tests, too: theirs stay as they were, and so are the witness of what it was.
+        for suite, more, by_variant in self.suites:
+            program = self.folder / f"test_{suite}"
+            parts = [self.folder / f"{name}.o" for name in [f"test_{suite}.c", *more]]
+            linked = run([self.cc, *self.flags, *map(str, [*parts, *self.support, *objects]), *LIBRARIES, "-o", str(program)])
+            if linked.returncode != 0:
+                return "linker"
+            for variant in self.variants() if by_variant else [None]:
+                if not self.passes(program, variant):
+                    return suite if variant is None else f"{suite} {variant}"
+        return ""
+
+    def variants(self):
+        return VARIANTS.get(subprocess.check_output(["uname", "-m"], text=True).strip(), ["plain"])
+
+    def passes(self, program, variant):
+        environment = {"KVCA_TEST_SHARE": SHARE, "PATH": "/usr/bin:/bin"}
+        if variant:
+            environment["KVCA_VARIANT"] = variant
+        try:
+            return run([str(program)], env=environment, timeout=SECONDS).returncode in (0, 77)
+        except subprocess.TimeoutExpired:
+            return False
+
+    def caught_by(self, fault):
+        path = self.folder / fault.file
+        good = path.read_text()
+        lines = good.split("\n")
+        lines[fault.line] = fault.mutant
+        path.write_text("\n".join(lines))
+        caught = self.failing(path.resolve())
+        path.write_text(good)
+        return caught
+
+
+def explained():
+    reasons = {}
+    for line in SURVIVORS.read_text().split("\n") if SURVIVORS.exists() else []:
+        if line and not line.startswith("#"):
+            key, _, reason = line.partition(" :: ")
+            reasons[key] = reason
+    return reasons
+
+
+def check(stages, faults, results):
+    """Takes one fault after the other off the list that all jobs share."""
+    while faults:
+        fault = faults.popleft()
+        caught = ""
+        for bench in stages:
+            caught = caught or bench.caught_by(fault)
+        results.append((fault, caught))
+        what = fault.mutant.strip() or "dropped: " + fault.text.strip()
+        print(f"{len(results):4} {fault.file}:{fault.line + 1}: {caught or 'SURVIVED'}: {what}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="take one fault in N")
+    parser.add_argument("--from", type=int, default=0, dest="start", metavar="N", help="begin with fault N of all")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N")
+    parser.add_argument("--cc", default="cc")
+    parser.add_argument("--list", action="store_true", help="print the faults and end")
+    parser.add_argument("files", nargs="*", metavar="FILE", default=FILES)
+    options = parser.parse_args()
+    faults = [fault for file in options.files or FILES for fault in faults_of(file)][options.start :: options.every]
+    if options.list:
+        for fault in faults:
+            print(fault.key())
+        print(len(faults))
+        return 0
+    results = []
+    with tempfile.TemporaryDirectory(prefix="kvca-mutate-") as folder:
+        jobs = [
+            [
+                Bench(options.cc, pathlib.Path(folder, f"{job}-{stage}"), flags, suites)
+                for stage, (flags, suites) in enumerate(STAGES)
+            ]
+            for job in range(options.jobs)
+        ]
+        for bench in jobs[0]:
+            if bench.failing():
+                sys.exit(f"the tests fail without any fault: {bench.failing()}, {' '.join(bench.flags)}")
+        left = collections.deque(faults)
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            for done in [pool.submit(check, stages, left, results) for stages in jobs]:
+                done.result()
+    return report(results, len(faults) == len([f for file in FILES for f in faults_of(file)]))
+
+
+def report(results, whole):
+    reasons = explained()
+    compiled = [(fault, caught) for fault, caught in results if caught not in ("compiler", "linker")]
+    survivors = [fault for fault, caught in compiled if not caught]
+    unexplained = [fault for fault in survivors if fault.key() not in reasons]
+    unneeded = set(reasons) - {fault.key() for fault in survivors} if whole else set()
+    print(f"\n{len(results)} faults, {len(results) - len(compiled)} of them no C; of {len(compiled)} the tests caught "
+          f"{len(compiled) - len(survivors)}; {len(survivors) - len(unexplained)} survived for a reason that is known")
+    for fault in unexplained:
+        print(f"SURVIVED {fault.key()}")
+    for key in sorted(unneeded):
+        print(f"NOT NEEDED in {SURVIVORS.name}: {key}")
+    return 1 if unexplained or unneeded else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
