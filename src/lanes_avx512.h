@@ -30,8 +30,19 @@ LANES_FN size_t nth_bit(uint64_t word, size_t n)
     return (size_t)_tzcnt_u64(_pdep_u64(UINT64_C(1) << n, word));
 }
 
+/*
+ * The instruction is named because gcc 12.2 gets a conversion wrong, at -O1 and up: a 64-bit integer that begins as the
+ * 8 bits of a comparison is taken to be 0 above them, even where only these 8 were written to its place on the stack.
+ */
 LANES_FN uint64_t mask_bits(mask a)
 {
+#ifndef __clang__
+    if (!__builtin_constant_p(a)) {
+        uint64_t bits;
+        __asm__("kmovb\t{%1, %k0|%k0, %1}" : "=r"(bits) : "k"(a));
+        return bits;
+    }
+#endif
     return a;
 }
 

@@ -213,6 +213,50 @@ static void vectors_do_what_plain_c_does(void **state)
     }
 }
 
+/* Leaves rubbish where the caller's next callee has its variables. */
+static void litter_the_stack(void)
+{
+    volatile unsigned char litter[4096];
+    for (size_t i = 0; i < sizeof litter; i++) {
+        litter[i] = 0xa5;
+    }
+}
+
+/* A compiler cannot see what this calls, and which registers that leaves alone. */
+static void (*volatile unseen)(void) = litter_the_stack;
+
+/* The sum of more masks' bits than there are registers that keep them over a call, which may be made or not. */
+static LANES_TARGET __attribute__((noinline)) uint64_t sum_of_bits(const uint64_t *a, const uint64_t *b, bool called)
+{
+#define BITS(n) mask_bits(lanes_at_most(lanes_load(a + (n), LANES), lanes_load(b + (n), LANES)))
+    uint64_t first = BITS(0);
+    uint64_t second = BITS(1);
+    uint64_t third = BITS(2);
+    uint64_t fourth = BITS(3);
+    uint64_t fifth = BITS(4);
+    uint64_t sixth = BITS(5);
+    uint64_t seventh = BITS(6);
+    uint64_t eighth = BITS(7);
+#undef BITS
+    if (called) {
+        unseen();
+    }
+    return first + second + third + fourth + fifth + sixth + seventh + eighth;
+}
+
+static void bits_of_a_mask_are_a_whole_integer(void **state)
+{
+    (void)state;
+    uint64_t ones[LANES + 8];
+    for (size_t i = 0; i < COUNT(ones); i++) {
+        ones[i] = 1;
+    }
+    const uint64_t all = (UINT64_C(1) << LANES) - 1;
+    unseen();
+    assert_int_equal(sum_of_bits(ones, ones, true), 8 * all);
+    assert_int_equal(sum_of_bits(ones, ones, false), 8 * all);
+}
+
 static LANES_TARGET size_t bits_in(uint64_t word)
 {
     return count_bits(word);
@@ -239,6 +283,7 @@ int main(void)
     require_variant();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(vectors_do_what_plain_c_does),
+        cmocka_unit_test(bits_of_a_mask_are_a_whole_integer),
         cmocka_unit_test(bits_are_counted),
     };
     return cmocka_run_group_tests_name("lanes", tests, NULL, NULL);

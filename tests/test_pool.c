@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <float.h>
+#include <math.h>
 
 #include "../src/ledger.h"
 
@@ -144,6 +145,47 @@ static void multipliers_are_by_slot(void **state)
     const uint64_t eligible[] = {UINT64_C(1) << second};
     request.eligible = eligible;
     assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, &selection), KVCA_OK);
+}
+
+/* Whose multiplier is the smallest takes the request; where it is not sound, that is the answer. */
+static void check_multiplier(const struct fixture *fixture, double *multipliers, uint32_t slot)
+{
+    const kvca_request request = {.blocks = 10, .preferred_taint_multiplier = multipliers};
+    kvca_booking booking;
+    kvca_selection selection;
+    multipliers[slot] = HUGE_VAL;
+    kvca_status unsound = kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, &selection);
+    multipliers[slot] = 0.5;
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, &selection), KVCA_OK);
+    multipliers[slot] = 1.0;
+    assert_int_equal(kvca_pool_release(fixture->pool, &booking), KVCA_OK);
+    if (unsound != KVCA_ERR_PREFERRED_TAINT_MULTIPLIER || selection.row != slot) {
+        fail_msg("slot %u of %u: status %d where its multiplier is infinite, slot %zu where it is the smallest", slot,
+                 kvca_pool_max_ranks(fixture->pool), (int)unsound, selection.row);
+    }
+}
+
+/* In pools of all sizes up to more than three groups of slots. */
+static void any_single_multiplier_is_looked_at(void **state)
+{
+    (void)state;
+    const kvca_params params = KVCA_PARAMS_DEFAULT;
+    double multipliers[200];
+    for (size_t i = 0; i < COUNT(multipliers); i++) {
+        multipliers[i] = 1.0;
+    }
+    for (size_t slots = 1; slots <= COUNT(multipliers); slots += 200 / rounds(200)) {
+        struct fixture fixture;
+        assert_int_equal(kvca_pool_new((uint32_t)slots, 1, &params, &fixture.pool), KVCA_OK);
+        assert_int_equal(kvca_pool_owner_claim(fixture.pool, 1, &fixture.owner), KVCA_OK);
+        for (size_t i = 0; i < slots; i++) {
+            put(fixture.pool, i, 1000);
+        }
+        for (uint32_t slot = 0; slot < slots; slot++) {
+            check_multiplier(&fixture, multipliers, slot);
+        }
+        kvca_pool_free(fixture.pool);
+    }
 }
 
 static void drained_rank_frees_its_slot_when_its_last_request_ends(void **state)
@@ -965,6 +1007,7 @@ int main(void)
         POOL_TEST(place_books_and_release_gives_back),
         POOL_TEST(answer_tells_what_happened),
         POOL_TEST(multipliers_are_by_slot),
+        cmocka_unit_test(any_single_multiplier_is_looked_at),
         POOL_TEST(drained_rank_frees_its_slot_when_its_last_request_ends),
         POOL_TEST(draining_rank_that_is_put_again_keeps_slot_and_bookings),
         POOL_TEST(dropped_rank_makes_its_bookings_stale),

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What depends on how many rows there are and where they lie: tie sets known beforehand in sets of every size around
- * the vectors, groups, chunks and kept ties of scan.h and pick.h; the draw among them; and that nothing is read beside
- * a caller's columns.
+ * the vectors, groups, chunks and kept ties of scan.h and pick.h; the draw among them; that any single row is found; and
+ * that nothing is read beside a caller's columns.
  */
 #define _GNU_SOURCE /* MAP_ANONYMOUS */
 #include "test.h"
 
+#include <math.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -173,6 +174,112 @@ static void sets_of_every_size_have_the_ties_that_they_were_given(void **state)
     free(rows);
 }
 
+/* What capacities are like where a single row is to be found. */
+enum reports { NOBODY, SOME, ALL };
+
+static const struct outlook {
+    const char *name;
+    enum reports reports;
+    double fraction;
+    uint64_t blocks;
+} outlooks[] = {
+    {"no capacities", NOBODY, 1.0, 500},
+    {"capacities", ALL, 1.0, 500},
+    {"some capacities", SOME, 1.0, 500},
+    {"shares of capacities", ALL, 0.5, 500},
+    {"shares of some", SOME, 0.5, 500},
+    {"large numbers", NOBODY, 1.0, UINT64_C(1) << 40},
+    {"large shares", SOME, 0.5, UINT64_C(1) << 40},
+};
+
+#define SMALL_CAPACITY 10
+
+/* One of the rows that nobody looks for: it has more requests than the one that is, or does not fit. */
+static void make_other(struct scene *scene, const struct outlook *outlook, size_t row)
+{
+    scene->blocks[row] = outlook->blocks;
+    scene->requests[row] = 1;
+    scene->capacity[row] = outlook->reports == SOME && row % 3 == 0 ? 0 : SMALL_CAPACITY;
+    scene->multiplier[row] = 1.0;
+}
+
+static void make_wanted(struct scene *scene, const struct outlook *outlook, size_t row)
+{
+    scene->requests[row] = outlook->reports == NOBODY ? 0 : 2;
+    scene->capacity[row] = 4 * outlook->blocks;
+}
+
+static kvca_ranks ranks_before(const struct scene *scene, const struct outlook *outlook)
+{
+    return (kvca_ranks){
+        .count = scene->count,
+        .decode_cost_blocks = scene->blocks,
+        .active_requests = scene->requests,
+        .total_kv_blocks = outlook->reports == NOBODY ? NULL : scene->capacity,
+        .request_blocks = 100,
+    };
+}
+
+/* The wanted row wins alone, whichever way rows are looked at. */
+static void check_wins(const struct scene *scene, const struct outlook *outlook, kvca_policy *policy, size_t row,
+                       bool scaled)
+{
+    kvca_ranks ranks = ranks_before(scene, outlook);
+    ranks.preferred_taint_multiplier = scaled ? scene->multiplier : NULL;
+    size_t fits = outlook->reports == NOBODY ? scene->count : 1;
+    kvca_selection told[2];
+    assert_int_equal(kvca_select(policy, &ranks, &told[0]), KVCA_OK);
+    assert_int_equal(kvca_tie_set(policy, &ranks, NULL, 0, &told[1]), KVCA_OK);
+    for (size_t i = 0; i < 2; i++) {
+        if (told[i].row != row || told[i].ties != 1 || told[i].fits != fits || told[i].outcome != KVCA_FIT) {
+            fail_msg("%s, %s multipliers, row %zu of %zu: %s tells row %zu, %zu ties, %zu that fit; expected %zu",
+                     outlook->name, scaled ? "with" : "no", row, scene->count,
+                     i == 0 ? "kvca_select" : "kvca_tie_set", told[i].row, told[i].ties, told[i].fits, fits);
+        }
+    }
+}
+
+/* Where its multiplier is not sound, that is the answer. */
+static void check_unsound(struct scene *scene, const struct outlook *outlook, kvca_policy *policy, size_t row)
+{
+    kvca_ranks ranks = ranks_before(scene, outlook);
+    ranks.preferred_taint_multiplier = scene->multiplier;
+    scene->multiplier[row] = HUGE_VAL;
+    kvca_selection selection;
+    kvca_status selected = kvca_select(policy, &ranks, &selection);
+    kvca_status listed = kvca_tie_set(policy, &ranks, NULL, 0, &selection);
+    if (selected != KVCA_ERR_PREFERRED_TAINT_MULTIPLIER || listed != selected) {
+        fail_msg("%s, row %zu of %zu has an infinite multiplier: statuses %d and %d", outlook->name, row,
+                 scene->count, (int)selected, (int)listed);
+    }
+}
+
+/* In sets of all sizes up to more than three groups, and in one of more than a chunk. */
+static void any_single_row_is_found(void **state)
+{
+    struct scene *scene = *state;
+    size_t step = 200 / rounds(200);
+    for (size_t i = 0; i < COUNT(outlooks); i++) {
+        const struct outlook *outlook = &outlooks[i];
+        uint64_t unreported = outlook->reports == NOBODY ? 0 : SMALL_CAPACITY;
+        kvca_policy *policy = make_policy((kvca_params){outlook->fraction, true, 0.3, unreported});
+        for (size_t size = 1; size <= 201; size += step) {
+            scene->count = size <= 200 ? size : 1025;
+            for (size_t row = 0; row < scene->count; row++) {
+                make_other(scene, outlook, row);
+            }
+            for (size_t row = size % step; row < scene->count; row += step) {
+                make_wanted(scene, outlook, row);
+                check_wins(scene, outlook, policy, row, false);
+                check_wins(scene, outlook, policy, row, true);
+                check_unsound(scene, outlook, policy, row);
+                make_other(scene, outlook, row);
+            }
+        }
+        kvca_policy_free(policy);
+    }
+}
+
 /* Memory between two pages that may not be touched. */
 struct cage {
     char *pages;
@@ -263,6 +370,7 @@ int main(void)
     struct scene *scene = malloc(sizeof *scene);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(sets_of_every_size_have_the_ties_that_they_were_given, scene),
+        cmocka_unit_test_prestate(any_single_row_is_found, scene),
         cmocka_unit_test_prestate(nothing_is_read_beside_the_columns, scene),
     };
     int failed = cmocka_run_group_tests_name("scan", tests, NULL, NULL);
