@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Shows that the tests run every line and take every branch of the library.
+
+    tests/coverage.py [--cc CC] [BUILD]
+
+Builds the tests with gcov's counters in the folder BUILD, runs them, and adds up what gcov tells of src/ (the command
+and the replay model apart). A line that never ran, or a branch that never went one of its ways, is printed and makes the
+status 1, unless tests/uncovered.txt says why; a line there that is not needed does, too. Code for processors that this
+one is not is not looked at, and named.
+"""
+
+import argparse
+import collections
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SOURCES = ROOT / "src"
+REASONS = ROOT / "tests" / "uncovered.txt"
+SUITES = ["unit", "config", "failures"]
+
+
+def run(command, **more):
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more)
+    if done.returncode != 0:
+        sys.exit(f"{done.stdout}\n{' '.join(map(str, command))}: status {done.returncode}")
+    return done.stdout
+
+
+def build_and_test(folder, compiler):
+    environment = dict(os.environ, CC=compiler, KVCA_TEST_SHARE=os.environ.get("KVCA_TEST_SHARE", "10"))
+    if not (folder / "build.ninja").exists():
+        run(
+            ["meson", "setup", folder, ROOT, "-Db_coverage=true", "--buildtype=debug", "-Doptimization=0",
+             "-Dtests=enabled", "-Dbench=disabled", "-Dc_args=-DLANES_INLINE=__attribute__((unused))"],
+            env=environment,
+        )
+    run(["meson", "compile", "-C", folder], env=environment)
+    for counters in folder.rglob("*.gcda"):
+        counters.unlink()
+    suites = [word for suite in SUITES for word in ("--suite", suite)]
+    run(["meson", "test", "-C", folder, "--timeout-multiplier", "5", *suites], env=environment)
+
+
+class Line:
+    """What became of a line in all the places that it was compiled to."""
+
+    def __init__(self):
+        self.count = 0
+        self.places = []
+
+    def add(self, entry):
+        self.count += entry["count"]
+        if entry["branches"]:
+            self.places.append([way["count"] for way in entry["branches"]])
+
+    def ways(self):
+        """How often each way was taken. Where inline code stands several times in a function, its ways come again."""
+        width = math.gcd(*(len(place) for place in self.places))
+        return [sum(sum(place[way::width]) for place in self.places) for way in range(width)]
+
+    def not_taken(self):
+        return [way for way, count in enumerate(self.ways()) if count == 0]
+
+
+def read_counters(folder):
+    """The lines of each file of the library that has code."""
+    files = collections.defaultdict(lambda: collections.defaultdict(Line))
+    for counters in sorted(folder.rglob("*.gcda")):
+        told = run(["gcov", "--json-format", "--branch-probabilities", "--stdout", counters], cwd=folder)
+        for document in told.splitlines():
+            for file in json.loads(document)["files"] if document.startswith("{") else []:
+                path = (folder / file["file"]).resolve()
+                if path.parent == SOURCES:
+                    for entry in file["lines"]:
+                        files[path.name][entry["line_number"]].add(entry)
+    return files
+
+
+def variants_here(folder):
+    names = set()
+    for variant in ("plain", "avx2", "avx512", "neon"):
+        done = subprocess.run([folder / "tests" / "test_scan"], env={"KVCA_VARIANT": variant, "KVCA_TEST_SHARE": "100"},
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        if done.returncode == 0:
+            names.add(variant)
+    return names
+
+
+def reasons():
+    known = {}
+    for line in REASONS.read_text().split("\n") if REASONS.exists() else []:
+        if line and not line.startswith("#"):
+            key, _, reason = line.partition(" :: ")
+            known[key] = reason
+    return known
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cc", default="gcc")
+    parser.add_argument("--no-tests", action="store_true", help="report on what was run in BUILD before")
+    parser.add_argument("build", nargs="?", metavar="BUILD", type=pathlib.Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="kvca-coverage-") as scratch:
+        folder = (options.build or pathlib.Path(scratch)).resolve()
+        if not options.no_tests:
+            build_and_test(folder, options.cc)
+        files = read_counters(folder)
+        lacking = {"avx2", "avx512", "neon"} - variants_here(folder)
+    return report(files, lacking)
+
+
+def report(files, lacking):
+    known = reasons()
+    used = set()
+    faults = 0
+    lines = ways = ran = taken = 0
+    for name in sorted(files):
+        if any(variant in name for variant in lacking):
+            continue
+        text = (SOURCES / name).read_text().split("\n")
+        for number, line in sorted(files[name].items()):
+            lines += 1
+            if line.count:
+                ran += 1
+                ways += len(line.ways())
+                taken += len(line.ways()) - len(line.not_taken())
+            missed = "never runs" if line.count == 0 else "never goes one way" if line.not_taken() else None
+            if not missed:
+                continue
+            key = f"{name} | {text[number - 1].strip()} | {missed}"
+            if key in known:
+                used.add(key)
+                continue
+            faults += 1
+            print(f"src/{name}:{number}: {missed} ({line.not_taken() or 'line'}): {text[number - 1].strip()}")
+    for key in sorted(set(known) - used):
+        if not any(variant in key.split(" |")[0] for variant in lacking):
+            faults += 1
+            print(f"NOT NEEDED in {REASONS.name}: {key}")
+    print(f"{len(files)} files, {lines} lines of which {ran} ran, {ways} ways of branches of which {taken} were taken; "
+          f"{len(used)} exceptions in tests/{REASONS.name}")
+    if lacking:
+        print(f"not looked at: code for {', '.join(sorted(lacking))}, which this processor is not")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
