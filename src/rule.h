@@ -93,7 +93,7 @@ LANES_FN struct way way_of(const struct kvca_view *view, enum order order, enum 
         .fit = fit,
         .small = small,
         .many = many,
-        .all = small || !view->slots || order == BY_READY, /* a slot that is no candidate has no room */
+        .all = small || !view->slots, /* of what is ready: a slot that is no candidate has no room */
         .request = view->ranks->request_blocks,
         .terms = *view->terms,
     };

@@ -120,6 +120,34 @@ static void faulty_multipliers_are_refused_by_row(void **state)
     }
 }
 
+static void sound_columns_are_accepted(void **state)
+{
+    (void)state;
+    const double multipliers[] = {DBL_TRUE_MIN, 1.0, DBL_MAX};
+    size_t row = 77;
+    kvca_ranks ranks = {.count = 3, .decode_cost_blocks = SOME, .active_requests = SOME};
+    assert_int_equal(kvca_ranks_validate(&ranks, &row), KVCA_OK);
+    ranks.preferred_taint_multiplier = multipliers;
+    assert_int_equal(kvca_ranks_validate(&ranks, &row), KVCA_OK);
+    assert_int_equal(kvca_ranks_validate(&ranks, NULL), KVCA_OK);
+    assert_int_equal(row, 77);
+}
+
+/* Nothing is explained by a pick whose multiplier is none. */
+static void pick_with_a_faulty_multiplier_explains_nothing(void **state)
+{
+    (void)state;
+    kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
+    kvca_ranks ranks = {.count = 3,
+                        .decode_cost_blocks = SOME,
+                        .active_requests = SOME,
+                        .preferred_taint_multiplier = (const double[]){1.0, 1.0, 0.0}};
+    const kvca_selection picked = {.row = 2};
+    kvca_explanation explanation;
+    assert_int_equal(kvca_explain(policy, &ranks, &picked, 0, &explanation), KVCA_ERR_PREFERRED_TAINT_MULTIPLIER);
+    kvca_policy_free(policy);
+}
+
 /* A multiplier is checked on ranks that could not be picked as well. */
 static void faulty_multiplier_on_a_full_rank_is_refused(void **state)
 {
@@ -174,6 +202,8 @@ int main(void)
         cmocka_unit_test(parameters_are_checked),
         cmocka_unit_test(faulty_columns_are_refused),
         cmocka_unit_test(faulty_multipliers_are_refused_by_row),
+        cmocka_unit_test(sound_columns_are_accepted),
+        cmocka_unit_test(pick_with_a_faulty_multiplier_explains_nothing),
         cmocka_unit_test(faulty_multiplier_on_a_full_rank_is_refused),
         cmocka_unit_test(null_pointers_are_refused),
     };

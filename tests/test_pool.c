@@ -264,6 +264,8 @@ static void repeated_and_foreign_bookings_are_told_apart(void **state)
     } rows[] = {
         {"empty", {0}, KVCA_ERR_NO_BOOKING},
         {"no owner", {.blocks = 10}, KVCA_ERR_FOREIGN_BOOKING},
+        {"a slot alone", {.slot = 1}, KVCA_ERR_FOREIGN_BOOKING},
+        {"a generation alone", {.generation = 1}, KVCA_ERR_FOREIGN_BOOKING},
         {"slot past the last", {4, booking.generation, booking.owner, 10}, KVCA_ERR_FOREIGN_BOOKING},
         {"slot never taken", {3, booking.generation, booking.owner, 10}, KVCA_ERR_FOREIGN_BOOKING},
         {"generation to come", {booking.slot, booking.generation + 1, booking.owner, 10}, KVCA_ERR_FOREIGN_BOOKING},
@@ -451,6 +453,23 @@ static void ranks_that_would_overflow_are_passed_over(void **state)
     assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &huge, NULL), KVCA_ERR_OVERFLOW);
     check_rank(fixture->pool, 1, UINT64_MAX, 1);
     check_rank(fixture->pool, 2, 3, 3);
+}
+
+/* The sum that an owner gives back may not fit: then it is told as the largest integer. */
+static void blocks_given_back_are_counted_up_to_the_largest_integer(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t blocks;
+    uint64_t requests;
+    for (uint64_t worker = 0; worker < 3; worker++) {
+        const uint64_t eligible[] = {UINT64_C(1) << put(fixture->pool, worker, 0)};
+        kvca_request request = {.blocks = UINT64_MAX / 2, .eligible = eligible};
+        kvca_booking booking;
+        assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_OK);
+    }
+    assert_int_equal(kvca_pool_owner_void(fixture->pool, fixture->owner, &blocks, &requests), KVCA_OK);
+    assert_true(blocks == UINT64_MAX);
+    assert_int_equal(requests, 3);
 }
 
 /* After 2^32 ranks a slot is retired, and after 2^32 claims an owner, lest an old booking match a new rank. */
@@ -1019,6 +1038,7 @@ int main(void)
         POOL_TEST(changed_parameters_change_limits),
         POOL_TEST(blocks_do_not_wrap),
         POOL_TEST(ranks_that_would_overflow_are_passed_over),
+        POOL_TEST(blocks_given_back_are_counted_up_to_the_largest_integer),
         POOL_TEST(used_up_generations_are_retired),
         POOL_TEST(every_call_puts_a_dirty_pool_right_first),
         POOL_TEST(repair_clears_what_nobody_has),

@@ -43,7 +43,16 @@ COUNTED(int, pthread_mutex_trylock, (pthread_mutex_t * mutex), (mutex))
 COUNTED(int, pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock))
 COUNTED(int, pthread_rwlock_wrlock, (pthread_rwlock_t * lock), (lock))
 COUNTED(int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock))
-COUNTED(int, getentropy, (void *memory, size_t size), (memory, size))
+
+static bool entropy_is_refused;
+
+int __real_getentropy(void *memory, size_t size);
+int __wrap_getentropy(void *memory, size_t size);
+int __wrap_getentropy(void *memory, size_t size)
+{
+    forbidden++;
+    return entropy_is_refused ? -1 : __real_getentropy(memory, size);
+}
 
 void __real_free(void *memory);
 void __wrap_free(void *memory);
@@ -216,6 +225,35 @@ static void path_makes_no_system_call(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* The first draws of a new policy. */
+static void draw_first(size_t draws[8])
+{
+    static const uint64_t zero[RANKS];
+    kvca_policy *policy;
+    const kvca_params params = KVCA_PARAMS_DEFAULT;
+    kvca_ranks ranks = {.count = RANKS, .decode_cost_blocks = zero, .active_requests = zero};
+    assert_int_equal(kvca_policy_new(&params, &policy), KVCA_OK);
+    for (size_t i = 0; i < 8; i++) {
+        kvca_selection selection;
+        assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
+        draws[i] = selection.row;
+    }
+    kvca_policy_free(policy);
+}
+
+/* A sandbox may refuse getentropy(): routers that start together must not pick the same ranks all the same. */
+static void draws_differ_without_entropy(void **state)
+{
+    (void)state;
+    size_t first[8];
+    size_t second[8];
+    entropy_is_refused = true;
+    draw_first(first);
+    draw_first(second);
+    entropy_is_refused = false;
+    assert_memory_not_equal(first, second, sizeof first);
+}
+
 int main(void)
 {
     require_variant();
@@ -223,6 +261,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(path_calls_no_allocator_and_no_lock),
         cmocka_unit_test(path_makes_no_system_call),
+        cmocka_unit_test(draws_differ_without_entropy),
     };
     int failed = cmocka_run_group_tests_name("quiet", tests, NULL, NULL);
     kvca_policy_free(desk.policy);
