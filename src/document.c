@@ -255,6 +255,7 @@ static kvca_status fail_in_parser(struct reader *reader, const char *text, size_
 {
     switch (reader->parser.error) {
     case YAML_MEMORY_ERROR:
+    case YAML_NO_ERROR: /* libyaml 0.2.5 does not say so where the handle of a verbatim tag finds no memory */
         return out_of_memory(reader);
     case YAML_READER_ERROR:
         return fail_in_bytes(reader, text, size);

@@ -13,6 +13,9 @@
 /* strerror() that threads may call, in the language of the other messages. */
 static kvca_status cannot_read(const char *name, int number, kvca_error *error)
 {
+    if (number == ENOMEM) {
+        return kvca_error_no_memory(error, name);
+    }
     locale_t english = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (english == (locale_t)0) {
         return kvca_error_no_memory(error, name);

@@ -293,7 +293,7 @@ static void text_is_refused(void **state)
     assert_null(trace.requests);
 }
 
-/* A null character is a character like any other, also for json-c and strtod(). */
+/* A null character is a character like any other, also for strtod(). */
 static void null_characters_are_refused(void **state)
 {
     (void)state;

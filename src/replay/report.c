@@ -124,28 +124,30 @@ void replay_print_table(const struct replay_result *results, size_t policies, si
     print_unfinished(results, policies, seeds);
 }
 
-static json_object *result_object(const struct replay_result *result)
+static void print_result(struct json *json, const struct replay_result *result)
 {
-    json_object *object = json_object_new_object();
-    json_add(object, "policy", json_object_new_string(kvca_shown_name(result->policy).text));
-    json_add(object, "seed", json_object_new_uint64(result->seed));
+    json_object(json, NULL);
+    json_string(json, "policy", kvca_shown_name(result->policy).text);
+    json_integer(json, "seed", result->seed);
     for (int metric = 0; metric < REPLAY_METRICS; metric++) {
-        double value = result->values[metric];
-        bool count = replay_metric_is_count((enum replay_metric)metric);
-        json_add(object, replay_metric_name((enum replay_metric)metric),
-                 count ? json_object_new_uint64((uint64_t)value)
-                       : json_object_new_double_s(value, tool_number(value).text));
+        const char *name = replay_metric_name((enum replay_metric)metric);
+        if (replay_metric_is_count((enum replay_metric)metric)) {
+            json_integer(json, name, (uint64_t)result->values[metric]);
+        } else {
+            json_number(json, name, result->values[metric]);
+        }
     }
-    return object;
+    json_end_object(json);
 }
 
 void replay_print_json(const struct replay_result *results, size_t count)
 {
-    json_object *array = json_object_new_array();
+    struct json json = {0};
+    json_array(&json, NULL);
     for (size_t i = 0; i < count; i++) {
-        json_append(array, result_object(&results[i]));
+        print_result(&json, &results[i]);
     }
-    json_print(array);
+    json_end_array(&json);
 }
 
 /* A field of CSV, quoted where it must be (RFC 4180). */

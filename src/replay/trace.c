@@ -13,17 +13,14 @@
 #include "trace.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <json-c/json.h>
-
 #include "../tool/tool.h"
+#include "json_line.h"
 #include "trace_field.h"
 
 #define TRACE_MAX_BYTES ((size_t)1 << 30)
-_Static_assert(TRACE_MAX_BYTES <= INT_MAX, "json-c takes the length of a line as an int");
 
 #define FIRST_ROOM ((size_t)1024)
 
@@ -51,7 +48,6 @@ struct reading {
     struct replay_field line; /* the current one, without its end */
     size_t line_number;
     const struct format *format;
-    json_tokener *tokener;
     struct entry *entries;
     size_t count;
     size_t room;
@@ -129,7 +125,8 @@ static const struct format PLAIN = {
 static const struct format MOONCAKE = {
     .names = {"timestamp", "input_length", "output_length"},
     .units_per_second = 1000,
-    .arrival_accepted = "a number from 0 to 1e13, in milliseconds",
+    .read_arrival = replay_field_milliseconds,
+    .arrival_accepted = REPLAY_MILLISECONDS_ACCEPTED,
 };
 
 /* Splits the current line at its commas. */
@@ -150,17 +147,50 @@ static kvca_status split_line(const struct reading *reading, struct replay_field
     return KVCA_OK;
 }
 
+static kvca_status refuse_json(const struct reading *reading, const struct replay_json_fault *fault)
+{
+    const char *end = reading->line.text + reading->line.length;
+    if (fault->at == end) {
+        return refuse(reading, end, "this JSON object is not complete; each line must be one");
+    }
+    if (fault->at == reading->line.text) { /* all else that JSON may be */
+        return refuse(reading, fault->at, "each line must be a JSON object; found \"%s\"",
+                      kvca_excerpt(fault->at, reading->line.length).text);
+    }
+    return refuse(reading, fault->at, "this line is not one JSON object: %s; found \"%s\"", fault->what,
+                  kvca_excerpt(fault->at, (size_t)(end - fault->at)).text);
+}
+
+/* Reads the current line as JSON. */
+static kvca_status read_object(const struct reading *reading, struct replay_field fields[COLUMNS])
+{
+    const char *const *names = reading->format->names;
+    struct replay_json_fault fault;
+    if (!replay_json_line(&reading->line, names, COLUMNS, fields, &fault)) {
+        return refuse_json(reading, &fault);
+    }
+    for (int column = 0; column < COLUMNS; column++) {
+        if (!fields[column].text) {
+            return refuse(reading, reading->line.text, "this object has no %s; %s, %s and %s are needed",
+                          names[column], names[ARRIVAL], names[PROMPT], names[OUTPUT]);
+        }
+    }
+    return KVCA_OK;
+}
+
 static kvca_status refuse_field(const struct reading *reading, enum column column, const struct replay_field *field,
                                 const char *accepted)
 {
-    return refuse(reading, field->text, "%s must be %s; found \"%s\"", reading->format->names[column], accepted,
-                  kvca_excerpt(field->text, field->length).text);
+    bool json = !reading->format->header; /* where a text has its quotes already */
+    return refuse(reading, json ? reading->line.text : field->text,
+                  json ? "%s must be %s; found %s" : "%s must be %s; found \"%s\"", reading->format->names[column],
+                  accepted, kvca_excerpt(field->text, field->length).text);
 }
 
-static kvca_status read_fields(const struct reading *reading, struct entry *entry)
+static kvca_status read_entry(const struct reading *reading, struct entry *entry)
 {
     struct replay_field fields[COLUMNS];
-    kvca_status status = split_line(reading, fields);
+    kvca_status status = reading->format->header ? split_line(reading, fields) : read_object(reading, fields);
     if (status != KVCA_OK) {
         return status;
     }
@@ -174,99 +204,6 @@ static kvca_status read_fields(const struct reading *reading, struct entry *entr
         return refuse_field(reading, OUTPUT, &fields[OUTPUT], REPLAY_COUNT_ACCEPTED);
     }
     return KVCA_OK;
-}
-
-static kvca_status refuse_json(const struct reading *reading, size_t offset, enum json_tokener_error fault)
-{
-    const struct replay_field *line = &reading->line;
-    if (fault == json_tokener_continue || offset >= line->length) {
-        return refuse(reading, line->text + line->length, "this JSON object is not complete; each line must be one");
-    }
-    /* A null character ends the text for json-c, which then sees no fault. */
-    const char *what =
-        fault == json_tokener_success ? "something follows the object" : json_tokener_error_desc(fault);
-    return refuse(reading, line->text + offset, "this line is not one JSON object: %s; found \"%s\"", what,
-                  kvca_excerpt(line->text + offset, line->length - offset).text);
-}
-
-/* Reads the current line as JSON. Put `*object` after KVCA_OK. */
-static kvca_status parse_object(const struct reading *reading, json_object **object)
-{
-    const struct replay_field *line = &reading->line;
-    if (line->text[0] != '{') { /* all else that JSON may be */
-        return refuse(reading, line->text, "each line must be a JSON object; found \"%s\"",
-                      kvca_excerpt(line->text, line->length).text);
-    }
-    json_tokener_reset(reading->tokener);
-    *object = json_tokener_parse_ex(reading->tokener, line->text, (int)line->length);
-    enum json_tokener_error fault = json_tokener_get_error(reading->tokener);
-    size_t end = json_tokener_get_parse_end(reading->tokener);
-    if (fault == json_tokener_success && end == line->length) {
-        return KVCA_OK;
-    }
-    json_object_put(*object);
-    return refuse_json(reading, end, fault);
-}
-
-static kvca_status refuse_value(const struct reading *reading, enum column column, json_object *value,
-                                const char *accepted)
-{
-    const char *found = json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN);
-    return refuse(reading, reading->line.text, "%s must be %s; found %s", reading->format->names[column], accepted,
-                  kvca_excerpt(found, strlen(found)).text);
-}
-
-static kvca_status read_timestamp(const struct reading *reading, json_object *value, struct replay_arrival *arrival)
-{
-    bool number = json_object_is_type(value, json_type_int) || json_object_is_type(value, json_type_double);
-    *arrival = (struct replay_arrival){.number = number ? json_object_get_double(value) : -1};
-    if (!(arrival->number >= 0 && arrival->number <= REPLAY_MOST_SECONDS * reading->format->units_per_second)) {
-        return refuse_value(reading, ARRIVAL, value, reading->format->arrival_accepted);
-    }
-    return KVCA_OK;
-}
-
-static kvca_status read_length(const struct reading *reading, enum column column, json_object *value,
-                               uint64_t *tokens)
-{
-    int64_t length = json_object_is_type(value, json_type_int) ? json_object_get_int64(value) : -1;
-    *tokens = (uint64_t)length;
-    return length >= 0 && *tokens <= REPLAY_MOST_TOKENS ? KVCA_OK
-                                                        : refuse_value(reading, column, value, REPLAY_COUNT_ACCEPTED);
-}
-
-static kvca_status find_values(const struct reading *reading, json_object *object, json_object *values[COLUMNS])
-{
-    const char *const *names = reading->format->names;
-    for (int column = 0; column < COLUMNS; column++) {
-        if (!json_object_object_get_ex(object, names[column], &values[column])) {
-            return refuse(reading, reading->line.text, "this object has no %s; %s, %s and %s are needed",
-                          names[column], names[ARRIVAL], names[PROMPT], names[OUTPUT]);
-        }
-    }
-    return KVCA_OK;
-}
-
-static kvca_status read_object(const struct reading *reading, struct entry *entry)
-{
-    json_object *object = NULL;
-    json_object *values[COLUMNS];
-    kvca_status status = parse_object(reading, &object);
-    if (status != KVCA_OK) {
-        return status;
-    }
-    status = find_values(reading, object, values);
-    if (status == KVCA_OK) {
-        status = read_timestamp(reading, values[ARRIVAL], &entry->arrival);
-    }
-    if (status == KVCA_OK) {
-        status = read_length(reading, PROMPT, values[PROMPT], &entry->prompt_tokens);
-    }
-    if (status == KVCA_OK) {
-        status = read_length(reading, OUTPUT, values[OUTPUT], &entry->output_tokens);
-    }
-    json_object_put(object);
-    return status;
 }
 
 static struct entry *add_entry(struct reading *reading)
@@ -288,7 +225,7 @@ static kvca_status read_entries(struct reading *reading)
     bool more = true;
     while (more && status == KVCA_OK) {
         struct entry *entry = add_entry(reading);
-        status = reading->format->header ? read_fields(reading, entry) : read_object(reading, entry);
+        status = read_entry(reading, entry);
         more = next_line(reading);
     }
     return status;
@@ -409,20 +346,14 @@ static kvca_status read_text(const char *name, const char *text, size_t size, st
         .name = name,
         .at = marked ? text + mark : text,
         .end = text + size,
-        .tokener = json_tokener_new(),
         .room = FIRST_ROOM,
         .error = error,
     };
-    if (!reading.tokener) {
-        return kvca_error_no_memory(error, name);
-    }
-    json_tokener_set_flags(reading.tokener, JSON_TOKENER_STRICT);
     reading.entries = tool_resize(NULL, reading.room * sizeof *reading.entries);
     kvca_status status = read_trace(&reading);
     if (status == KVCA_OK) {
         make_trace(&reading, trace);
     }
-    json_tokener_free(reading.tokener);
     free(reading.entries);
     return status;
 }

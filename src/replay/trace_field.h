@@ -15,6 +15,8 @@
 #define REPLAY_MOST_SECONDS 1e10
 #define REPLAY_SECONDS_ACCEPTED "a decimal number from 0 to 1e10, in seconds"
 
+#define REPLAY_MILLISECONDS_ACCEPTED "a number from 0 to 1e13, in milliseconds"
+
 #define REPLAY_DATE_ACCEPTED "a date and time like 2023-11-16 18:17:03.9799600, from 1970 to 2261"
 
 /* A piece of a line; not terminated. */
@@ -33,8 +35,9 @@ struct replay_arrival {
 
 bool replay_field_count(const struct replay_field *field, uint64_t *count);
 
-/* The byte after the field must be readable and no part of a number, as the comma before the next field is. */
+/* Of these two, the byte after the field must be readable and no part of a number, as the comma before the next is. */
 bool replay_field_seconds(const struct replay_field *field, struct replay_arrival *arrival);
+bool replay_field_milliseconds(const struct replay_field *field, struct replay_arrival *arrival);
 
 bool replay_field_date(const struct replay_field *field, struct replay_arrival *arrival);
 

@@ -115,7 +115,6 @@ static int check_file(const char *argument, kvca_role role)
     struct kvca_policy_file file;
     kvca_error error;
     if (tool_read_policy(argument, role, &file, &error) != KVCA_OK) {
-        fflush(stdout); /* so that files are told of in their order */
         fprintf(stderr, "%s\n", error.message);
         return TOOL_FAULTY_INPUT;
     }
@@ -127,6 +126,7 @@ static int check_file(const char *argument, kvca_role role)
         printf("%s: sound; parameters alone, for any pool\n", path.text);
     }
     print_parameters(&file);
+    tool_flush_output(); /* also so that files are told of in their order */
     return TOOL_DONE;
 }
 

@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A decision for machines: one object, its keys named as in kvca.h. */
-#include <math.h>
-
 #include "decision.h"
 #include "json.h"
-#include "tool.h"
 
-/* JSON has no infinity: null stands for a cost past the largest double, and for the filter that is off. */
-static json_object *number(double value)
+/* An integer, or null where there is none. */
+static void optional_integer(struct json *json, const char *key, bool there, uint64_t value)
 {
-    return isinf(value) ? NULL : json_object_new_double_s(value, tool_number(value).text);
+    if (there) {
+        json_integer(json, key, value);
+    } else {
+        json_null(json, key);
+    }
 }
 
-static json_object *integer(uint64_t value)
-{
-    return json_object_new_uint64(value);
-}
-
-static json_object *policy_object(const struct decision *decision)
+static void print_policy(struct json *json, const struct decision *decision)
 {
     const kvca_params *params = &decision->policy.params;
-    json_object *object = json_object_new_object();
-    const char *instance = decision->policy.instance;
-    json_add(object, "file", json_object_new_string(decision->policy_path));
-    json_add(object, "instance", instance[0] != '\0' ? json_object_new_string(instance) : NULL);
-    json_add(object, "capacity_fraction", number(params->capacity_fraction));
-    json_add(object, "count_priority", json_object_new_boolean(params->count_priority));
-    json_add(object, "decode_active_request_weight", number(params->decode_active_request_weight));
-    json_add(object, "capacity_blocks", params->capacity_blocks ? integer(params->capacity_blocks) : NULL);
-    return object;
+    json_object(json, "policy");
+    json_string(json, "file", decision->policy_path);
+    if (decision->policy.instance[0] != '\0') {
+        json_string(json, "instance", decision->policy.instance);
+    } else {
+        json_null(json, "instance");
+    }
+    json_number(json, "capacity_fraction", params->capacity_fraction); /* null: the filter is off */
+    json_bool(json, "count_priority", params->count_priority);
+    json_number(json, "decode_active_request_weight", params->decode_active_request_weight);
+    optional_integer(json, "capacity_blocks", params->capacity_blocks != 0, params->capacity_blocks);
+    json_end_object(json);
 }
 
-static json_object *rank_object(const struct decision *decision, size_t row)
+static void print_rank(struct json *json, const struct decision *decision, size_t row)
 {
     static const char *const sources[] = {
         [KVCA_CAPACITY_REPORTED] = "reported",
@@ -46,52 +45,57 @@ static json_object *rank_object(const struct decision *decision, size_t row)
         [KVCA_REASON_MORE_BLOCKS] = "more_blocks",
     };
     const kvca_explanation *rank = &decision->explained[row];
-    json_object *object = json_object_new_object();
-    json_add(object, "row", integer(row));
-    json_add(object, "worker_id", integer(decision->ranks.worker_id[row]));
-    json_add(object, "dp_rank", integer(decision->ranks.dp_rank[row]));
-    json_add(object, "decode_cost_blocks", integer(rank->decode_cost_blocks));
-    json_add(object, "active_requests", integer(rank->active_requests));
-    json_add(object, "capacity", rank->capacity ? integer(rank->capacity) : NULL);
-    json_add(object, "capacity_source", json_object_new_string(sources[rank->capacity_source]));
-    json_add(object, "limit", rank->limit == UINT64_MAX ? NULL : integer(rank->limit));
-    json_add(object, "fits", json_object_new_boolean(rank->fits));
-    json_add(object, "preferred_taint_multiplier", number(decision->ranks.preferred_taint_multiplier[row]));
-    json_add(object, "cost", number(rank->cost));
-    bool picked = row == decision->selection.row;
-    json_add(object, "reason", json_object_new_string(picked ? "picked" : reasons[rank->reason]));
-    return object;
+    json_object(json, NULL);
+    json_integer(json, "row", row);
+    json_integer(json, "worker_id", decision->ranks.worker_id[row]);
+    json_integer(json, "dp_rank", decision->ranks.dp_rank[row]);
+    json_integer(json, "decode_cost_blocks", rank->decode_cost_blocks);
+    json_integer(json, "active_requests", rank->active_requests);
+    optional_integer(json, "capacity", rank->capacity != 0, rank->capacity);
+    json_string(json, "capacity_source", sources[rank->capacity_source]);
+    optional_integer(json, "limit", rank->limit != UINT64_MAX, rank->limit);
+    json_bool(json, "fits", rank->fits);
+    json_number(json, "preferred_taint_multiplier", decision->ranks.preferred_taint_multiplier[row]);
+    json_number(json, "cost", rank->cost);
+    json_string(json, "reason", row == decision->selection.row ? "picked" : reasons[rank->reason]);
+    json_end_object(json);
 }
 
-static json_object *selection_object(const struct decision *decision)
+static void print_ranks(struct json *json, const struct decision *decision)
+{
+    json_array(json, "ranks");
+    for (size_t row = 0; row < decision->ranks.count; row++) {
+        print_rank(json, decision, row);
+    }
+    json_end_array(json);
+}
+
+static void print_selection(struct json *json, const struct decision *decision)
 {
     const kvca_selection *selection = &decision->selection;
-    json_object *object = json_object_new_object();
-    json_object *tied = json_object_new_array();
+    json_object(json, "selection");
+    json_integer(json, "row", selection->row);
+    json_integer(json, "worker_id", decision->ranks.worker_id[selection->row]);
+    json_integer(json, "dp_rank", decision->ranks.dp_rank[selection->row]);
+    json_string(json, "outcome", selection->outcome == KVCA_FIT ? "fit" : "fallback");
+    json_integer(json, "fits", selection->fits);
+    json_array(json, "ties");
     for (size_t i = 0; i < selection->ties; i++) {
-        json_append(tied, integer(decision->tied[i]));
+        json_integer(json, NULL, decision->tied[i]);
     }
-    json_add(object, "row", integer(selection->row));
-    json_add(object, "worker_id", integer(decision->ranks.worker_id[selection->row]));
-    json_add(object, "dp_rank", integer(decision->ranks.dp_rank[selection->row]));
-    json_add(object, "outcome", json_object_new_string(selection->outcome == KVCA_FIT ? "fit" : "fallback"));
-    json_add(object, "fits", integer(selection->fits));
-    json_add(object, "ties", tied);
-    json_add(object, "unknown_capacity", integer(selection->unknown_capacity));
-    json_add(object, "seed", integer(decision->seed));
-    return object;
+    json_end_array(json);
+    json_integer(json, "unknown_capacity", selection->unknown_capacity);
+    json_integer(json, "seed", decision->seed);
+    json_end_object(json);
 }
 
 void decision_print_json(const struct decision *decision)
 {
-    json_object *object = json_object_new_object();
-    json_object *ranks = json_object_new_array();
-    for (size_t row = 0; row < decision->ranks.count; row++) {
-        json_append(ranks, rank_object(decision, row));
-    }
-    json_add(object, "policy", policy_object(decision));
-    json_add(object, "request_blocks", integer(decision->ranks.request_blocks));
-    json_add(object, "ranks", ranks);
-    json_add(object, "selection", selection_object(decision));
-    json_print(object);
+    struct json json = {0};
+    json_object(&json, NULL);
+    print_policy(&json, decision);
+    json_integer(&json, "request_blocks", decision->ranks.request_blocks);
+    print_ranks(&json, decision);
+    print_selection(&json, decision);
+    json_end_object(&json);
 }

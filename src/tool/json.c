@@ -1,25 +1,118 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "json.h"
 
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
 #include "tool.h"
 
-void json_add(json_object *object, const char *key, json_object *value)
+#define INDENT 2
+
+static void begin_line(const struct json *json)
 {
-    if (json_object_object_add(object, key, value) != 0) {
-        tool_out_of_memory();
-    }
+    printf("\n%*s", (int)json->depth * INDENT, "");
 }
 
-void json_append(json_object *array, json_object *value)
+static void print_text(const char *text)
 {
-    if (json_object_array_add(array, value) != 0) {
-        tool_out_of_memory();
+    putchar('"');
+    for (; *text; text++) {
+        unsigned char byte = (unsigned char)*text;
+        if (byte < 0x20) {
+            printf("\\u%04x", (unsigned)byte);
+            continue;
+        }
+        if (byte == '"' || byte == '\\') {
+            putchar('\\');
+        }
+        putchar(byte);
     }
+    putchar('"');
 }
 
-void json_print(json_object *document)
+static void begin_value(struct json *json, const char *key)
 {
-    puts(json_object_to_json_string_ext(document, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-                                                      JSON_C_TO_STRING_NOSLASHESCAPE));
-    json_object_put(document);
+    if (json->filled) {
+        putchar(',');
+    }
+    if (json->depth > 0) {
+        begin_line(json);
+    }
+    if (key) {
+        print_text(key);
+        fputs(": ", stdout);
+    }
+    json->filled = true;
+}
+
+static void open_with(struct json *json, const char *key, char bracket)
+{
+    begin_value(json, key);
+    putchar(bracket);
+    json->depth++;
+    json->filled = false;
+}
+
+static void close_with(struct json *json, char bracket)
+{
+    json->depth--;
+    if (json->filled) {
+        begin_line(json);
+    }
+    putchar(bracket);
+    if (json->depth == 0) {
+        putchar('\n');
+    }
+    json->filled = true;
+}
+
+void json_object(struct json *json, const char *key)
+{
+    open_with(json, key, '{');
+}
+
+void json_end_object(struct json *json)
+{
+    close_with(json, '}');
+}
+
+void json_array(struct json *json, const char *key)
+{
+    open_with(json, key, '[');
+}
+
+void json_end_array(struct json *json)
+{
+    close_with(json, ']');
+}
+
+void json_string(struct json *json, const char *key, const char *text)
+{
+    begin_value(json, key);
+    print_text(text);
+}
+
+void json_integer(struct json *json, const char *key, uint64_t value)
+{
+    begin_value(json, key);
+    printf("%" PRIu64, value);
+}
+
+void json_number(struct json *json, const char *key, double value)
+{
+    begin_value(json, key);
+    fputs(isfinite(value) ? tool_number(value).text : "null", stdout);
+}
+
+void json_bool(struct json *json, const char *key, bool value)
+{
+    begin_value(json, key);
+    fputs(value ? "true" : "false", stdout);
+}
+
+void json_null(struct json *json, const char *key)
+{
+    begin_value(json, key);
+    fputs("null", stdout);
 }

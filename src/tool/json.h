@@ -1,14 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Building JSON for machines. Each takes over its last argument, and ends the program when memory has run out. */
+/*
+ * Writing JSON for machines to standard output, piece by piece. Nothing is built in memory first, so that there is none
+ * to run out.
+ */
 #ifndef KVCA_TOOL_JSON_H
 #define KVCA_TOOL_JSON_H
 
-#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-void json_add(json_object *object, const char *key, json_object *value);
-void json_append(json_object *array, json_object *value);
+/* Where a document is. All zero is its beginning. */
+struct json {
+    unsigned depth;
+    bool filled; /* the object or array that is open has something in it */
+};
 
-/* Prints a document to standard output. */
-void json_print(json_object *document);
+/* Each adds to the object or array that is open. `key` is NULL in an array and at the top. */
+void json_object(struct json *json, const char *key);
+void json_array(struct json *json, const char *key);
+void json_string(struct json *json, const char *key, const char *text);
+void json_integer(struct json *json, const char *key, uint64_t value);
+void json_number(struct json *json, const char *key, double value); /* JSON has none that is not finite: null */
+void json_bool(struct json *json, const char *key, bool value);
+void json_null(struct json *json, const char *key);
+
+/* Ends the object or array that is open; at the top the line too. */
+void json_end_object(struct json *json);
+void json_end_array(struct json *json);
 
 #endif

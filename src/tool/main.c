@@ -129,9 +129,5 @@ int main(int argc, char **argv)
 {
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other: it is told below */
     int status = run(argc, argv);
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "kvca: cannot write the output: %s\n", strerror(errno));
-        return TOOL_FAULTY_INPUT;
-    }
-    return status;
+    return tool_close_output() ? status : TOOL_FAULTY_INPUT;
 }

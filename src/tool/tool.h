@@ -37,6 +37,15 @@ kvca_status tool_read_input(const char *argument, size_t max_bytes, char **text,
 /* Reads a policy file. */
 kvca_status tool_read_policy(const char *argument, kvca_role role, struct kvca_policy_file *file, kvca_error *error);
 
+/*
+ * Writes out what was printed so far. Called before something else can fail, so that the reason of a failed write is
+ * still known in the end.
+ */
+void tool_flush_output(void);
+
+/* Ends standard output. Returns whether all that was printed has arrived; says so when it has not. */
+bool tool_close_output(void);
+
 /* Ends the program with a message. */
 _Noreturn void tool_out_of_memory(void);
 
