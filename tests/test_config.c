@@ -361,13 +361,19 @@ static void null_pointers_are_refused(void **state)
     assert_int_equal(kvca_config_load_buffer("{}", 2, "x", (kvca_role)9, &params, &error), KVCA_ERR_ROLE);
 }
 
+/* C libraries may take the name of any locale, and change nothing. */
+static bool writes_commas(const char *locale)
+{
+    return setlocale(LC_ALL, locale) && strcmp(localeconv()->decimal_point, ",") == 0;
+}
+
 /* Where the decimal point is a comma, numbers in a policy file are still written with a point. */
 static void numbers_do_not_depend_on_the_locale(void **state)
 {
     (void)state;
     static const char *const locales[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8"};
     size_t i = 0;
-    while (i < COUNT(locales) && !setlocale(LC_ALL, locales[i])) {
+    while (i < COUNT(locales) && !writes_commas(locales[i])) {
         i++;
     }
     if (i == COUNT(locales)) {
