@@ -236,19 +236,38 @@ static kvca_status fail_in_bytes(struct reader *reader, const char *text, size_t
                           "the document is not text in UTF-8: %s", reader->parser.problem);
 }
 
-static kvca_status fail_in_syntax(struct reader *reader)
+/* Where libyaml puts a mark. The end of a text that ends within a line it takes for the beginning of one more line. */
+static void place_of_mark(const char *text, size_t size, const yaml_mark_t *mark, size_t *line, size_t *column)
+{
+    size_t characters = 0;
+    for (size_t i = 0; i < size; i++) {
+        characters += ((unsigned char)text[i] & 0xc0) != 0x80;
+    }
+    if (mark->index >= characters) {
+        place_of(text, size, size, line, column);
+        return;
+    }
+    *line = mark->line + 1;
+    *column = mark->column + 1;
+}
+
+static kvca_status fail_in_syntax(struct reader *reader, const char *text, size_t size)
 {
     const yaml_parser_t *parser = &reader->parser;
     const char *name = reader->document->name;
-    size_t line = parser->problem_mark.line + 1;
-    size_t column = parser->problem_mark.column + 1;
+    size_t line;
+    size_t column;
+    place_of_mark(text, size, &parser->problem_mark, &line, &column);
     if (!parser->context) {
         return kvca_error_set(reader->error, KVCA_ERR_YAML, name, line, column, "the document is not YAML: %s",
                               parser->problem);
     }
+    size_t context_line;
+    size_t context_column;
+    place_of_mark(text, size, &parser->context_mark, &context_line, &context_column);
     return kvca_error_set(reader->error, KVCA_ERR_YAML, name, line, column,
                           "the document is not YAML: %s, %s that begins in line %zu, column %zu", parser->problem,
-                          parser->context, parser->context_mark.line + 1, parser->context_mark.column + 1);
+                          parser->context, context_line, context_column);
 }
 
 static kvca_status fail_in_parser(struct reader *reader, const char *text, size_t size)
@@ -259,7 +278,7 @@ static kvca_status fail_in_parser(struct reader *reader, const char *text, size_
     case YAML_READER_ERROR:
         return fail_in_bytes(reader, text, size);
     default:
-        return fail_in_syntax(reader);
+        return fail_in_syntax(reader, text, size);
     }
 }
 
