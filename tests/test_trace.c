@@ -129,6 +129,12 @@ static const struct readable {
      2,
      0,
      {{0, 6758, 500}, {3, 7322, 490}}},
+    {"mooncake, blanks around objects",
+     "  {\"timestamp\":0,\"input_length\":1,\"output_length\":2} \t\n"
+     "\t{ \"timestamp\":1000,\"input_length\":3,\"output_length\":4}  \r\n",
+     2,
+     0,
+     {{0, 1, 2}, {1, 3, 4}}},
     {"mooncake, floats, other orders and keys, CRLF and no end of the last line",
      "{\"output_length\":1,\"timestamp\":27482.5,\"input_length\":2}\r\n\r\n"
      "{\"x\":{\"timestamp\":\"\xc3\xa4\"},\"timestamp\":27483,\"input_length\":16777216,\"output_length\":0}",
@@ -279,8 +285,10 @@ static const struct faulty {
     {"mooncake, two objects in a line", "{} {}\n", "1:4: this line is not one JSON object: "},
     {"mooncake, a list after objects", "{\"timestamp\":0,\"input_length\":1,\"output_length\":1}\n[1]\n",
      "2:1: each line must be a JSON object; found \"[1]\""},
-    {"mooncake, indented", "{\"timestamp\":0,\"input_length\":1,\"output_length\":1}\n  {}\n",
-     "2:1: each line must be a JSON object; found \"  {}\""},
+    {"mooncake, an indented list", "{\"timestamp\":0,\"input_length\":1,\"output_length\":1}\n  [{}]\n",
+     "2:3: each line must be a JSON object; found \"[{}]\""},
+    {"mooncake, an indented fault", "\t {\"timestamp\" 0}\n", "1:16: this line is not one JSON object: "},
+    {"mooncake, two indented objects", "  {} {}\n", "1:6: this line is not one JSON object: "},
 };
 
 static void text_is_refused(void **state)

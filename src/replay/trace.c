@@ -82,10 +82,15 @@ static kvca_status refuse(const struct reading *reading, const char *place, cons
     return KVCA_ERR_CONFIG;
 }
 
+static bool is_blank_character(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
 static bool is_blank(const struct replay_field *line)
 {
     for (size_t i = 0; i < line->length; i++) {
-        if (line->text[i] != ' ' && line->text[i] != '\t') {
+        if (!is_blank_character(line->text[i])) {
             return false;
         }
     }
@@ -176,9 +181,20 @@ static kvca_status read_fields(const struct reading *reading, struct entry *entr
     return KVCA_OK;
 }
 
-static kvca_status refuse_json(const struct reading *reading, size_t offset, enum json_tokener_error fault)
+/* What stands behind the blanks at the beginning of the current line, which is not blank. */
+static struct replay_field indented(const struct reading *reading)
 {
-    const struct replay_field *line = &reading->line;
+    struct replay_field rest = reading->line;
+    while (is_blank_character(*rest.text)) {
+        rest.text++;
+        rest.length--;
+    }
+    return rest;
+}
+
+static kvca_status refuse_json(const struct reading *reading, const struct replay_field *line, size_t offset,
+                               enum json_tokener_error fault)
+{
     if (fault == json_tokener_continue || offset >= line->length) {
         return refuse(reading, line->text + line->length, "this JSON object is not complete; each line must be one");
     }
@@ -192,20 +208,20 @@ static kvca_status refuse_json(const struct reading *reading, size_t offset, enu
 /* Reads the current line as JSON. Put `*object` after KVCA_OK. */
 static kvca_status parse_object(const struct reading *reading, json_object **object)
 {
-    const struct replay_field *line = &reading->line;
-    if (line->text[0] != '{') { /* all else that JSON may be */
-        return refuse(reading, line->text, "each line must be a JSON object; found \"%s\"",
-                      kvca_excerpt(line->text, line->length).text);
+    const struct replay_field line = indented(reading);
+    if (line.text[0] != '{') { /* all else that JSON may be */
+        return refuse(reading, line.text, "each line must be a JSON object; found \"%s\"",
+                      kvca_excerpt(line.text, line.length).text);
     }
     json_tokener_reset(reading->tokener);
-    *object = json_tokener_parse_ex(reading->tokener, line->text, (int)line->length);
+    *object = json_tokener_parse_ex(reading->tokener, line.text, (int)line.length);
     enum json_tokener_error fault = json_tokener_get_error(reading->tokener);
     size_t end = json_tokener_get_parse_end(reading->tokener);
-    if (fault == json_tokener_success && end == line->length) {
+    if (fault == json_tokener_success && end == line.length) {
         return KVCA_OK;
     }
     json_object_put(*object);
-    return refuse_json(reading, end, fault);
+    return refuse_json(reading, &line, end, fault);
 }
 
 static kvca_status refuse_value(const struct reading *reading, enum column column, json_object *value,
@@ -302,7 +318,7 @@ static bool line_is(const struct reading *reading, const char *text)
 /* The format that begins with the current line; NULL when none does. */
 static const struct format *find_format(const struct reading *reading)
 {
-    if (reading->line.text[0] == '{') {
+    if (*indented(reading).text == '{') {
         return &MOONCAKE;
     }
     if (line_is(reading, AZURE.header)) {
