@@ -415,9 +415,13 @@ static void make_trace(const struct reading *reading, struct replay_trace *trace
     *trace = (struct replay_trace){.requests = requests, .count = count, .unsorted = unsorted};
 }
 
-static kvca_status read_text(const char *name, const char *text, size_t size, struct replay_trace *trace,
-                             kvca_error *error)
+kvca_status replay_trace_read(const char *text, size_t size, const char *name, struct replay_trace *trace,
+                              kvca_error *error)
 {
+    if (size > TRACE_MAX_BYTES) {
+        return kvca_error_set(error, KVCA_ERR_TOO_LARGE, name, 0, 0, "a trace may be at most %zu bytes long",
+                              TRACE_MAX_BYTES);
+    }
     static const char byte_order_mark[] = "\xef\xbb\xbf"; /* spreadsheets write it in front */
     size_t mark = strlen(byte_order_mark);
     bool marked = size >= mark && memcmp(text, byte_order_mark, mark) == 0;
@@ -447,17 +451,11 @@ kvca_status replay_trace_load(const char *argument, struct replay_trace *trace, 
 {
     char *text;
     size_t size;
-    const char *name = tool_input_name(argument);
     kvca_status status = tool_read_input(argument, TRACE_MAX_BYTES, &text, &size, error);
     if (status != KVCA_OK) {
         return status;
     }
-    if (size > TRACE_MAX_BYTES) {
-        status = kvca_error_set(error, KVCA_ERR_TOO_LARGE, name, 0, 0, "a trace may be at most %zu bytes long",
-                                TRACE_MAX_BYTES);
-    } else {
-        status = read_text(name, text, size, trace, error);
-    }
+    status = replay_trace_read(text, size, tool_input_name(argument), trace, error);
     free(text);
     return status;
 }
