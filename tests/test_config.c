@@ -166,6 +166,8 @@ static const struct {
     {"a\xff: 1\n", KVCA_ERR_YAML, "p:1:2: the document is not text in UTF-8"},
     {"x: \xc3\xa4\n\xc3\xa4\xc3\xa4: \xc3\n", KVCA_ERR_YAML, "p:2:6: the document is not text in UTF-8"},
     {"a: {b: c", KVCA_ERR_YAML, "p:1:9: the document is not YAML: did not find expected ',' or '}'"},
+    {"--- ", KVCA_ERR_CONFIG, "p:1:5: a policy file must be a mapping"},
+    {"---\n", KVCA_ERR_CONFIG, "p:2:1: a policy file must be a mapping"},
     {"a: [", KVCA_ERR_YAML,
      "p:1:5: the document is not YAML: did not find expected node content, while parsing a flow node that begins in "
      "line 1, column 5"},
