@@ -99,6 +99,9 @@ def selection_seed(params, blocks, ranks):
 def selection_seeds(vectors):
     for name, lines in cases(vectors / "selection.yaml"):
         yield name, selection_seed(*read_selection(lines))
+    for count in (2, 7, 8, 9, 63, 64, 65, 71, 72, 73, 127, 128, 129, 199, 200):
+        alike = bytes([1 | 2 | 32, count - 2, 9, 1]) if count > 2 else bytes([1 | 2, 9, 1])
+        yield f"the_last_of_{count}_ranks_is_best", bytes([0, 0, 1, 0]) + alike + bytes([1, 8])
     yield "as_many_ranks_as_there_can_be", bytes([0, 0, 1, 0, 1 | 2 | 32, 199, 8, 1])
 
 
@@ -186,6 +189,12 @@ def pool_seeds():
                                     .grow(0, 1).release(0).release(1).release(2))
     yield "capacity_near_the_largest", (two_ranks(large=True).put(2, 20 + (1 << 63)).place(0, 1 << 62)
                                         .place(1, 1 << 62))
+    one = Program().claim().put(0, 90)
+    for booking in range(5):
+        one.place(booking, 7 * booking)
+    for booking in range(5):
+        one.grow(booking, booking).release(booking)
+    yield "many_requests_on_one_rank", one
     many = Program(slots=7).claim()
     for identity in range(10):
         many.put(identity, 30 + identity)
