@@ -26,6 +26,9 @@ struct level {
 
 struct reader {
     yaml_parser_t parser;
+    const char *source;
+    size_t size;
+    size_t characters; /* in the source */
     struct kvca_document *document;
     struct kvca_names anchors;
     struct level levels[KVCA_CONFIG_MAX_DEPTH];
@@ -86,14 +89,50 @@ static void link_newest(struct reader *reader)
     level->last = newest;
 }
 
+/* The line and column of a byte, where libyaml does not tell them. */
+static void place_of(const char *text, size_t size, size_t offset, size_t *line, size_t *column)
+{
+    *line = 1;
+    *column = 1;
+    for (size_t i = 0; i < offset; i++) {
+        bool ends_line = text[i] == '\n' || (text[i] == '\r' && (i + 1 == size || text[i + 1] != '\n'));
+        bool continues = ((unsigned char)text[i] & 0xc0) == 0x80;
+        *line += ends_line;
+        *column = ends_line ? 1 : *column + !continues;
+    }
+}
+
+static size_t count_characters(const char *text, size_t size)
+{
+    size_t characters = 0;
+    for (size_t i = 0; i < size; i++) {
+        characters += ((unsigned char)text[i] & 0xc0) != 0x80;
+    }
+    return characters;
+}
+
+/* Where libyaml puts a mark. The end of a text that ends within a line it takes for the beginning of one more line. */
+static void place_of_mark(const struct reader *reader, const yaml_mark_t *mark, size_t *line, size_t *column)
+{
+    if (mark->index >= reader->characters) {
+        place_of(reader->source, reader->size, reader->size, line, column);
+        return;
+    }
+    *line = mark->line + 1;
+    *column = mark->column + 1;
+}
+
 /* Appends a node that begins at `mark` and otherwise has the content of `content`. */
 static kvca_status add_node(struct reader *reader, yaml_mark_t mark, struct kvca_node content)
 {
     if (make_room(reader->document) != KVCA_OK) {
         return out_of_memory(reader);
     }
-    content.line = (uint32_t)mark.line + 1;
-    content.column = (uint32_t)mark.column + 1;
+    size_t line;
+    size_t column;
+    place_of_mark(reader, &mark, &line, &column);
+    content.line = (uint32_t)line;
+    content.column = (uint32_t)column;
     content.next = 0;
     reader->document->nodes[reader->document->count++] = content;
     link_newest(reader);
@@ -213,25 +252,12 @@ static kvca_status take_event(struct reader *reader, const yaml_event_t *event)
     }
 }
 
-/* The line and column of a byte, for faults that libyaml tells by offset. */
-static void place_of(const char *text, size_t size, size_t offset, size_t *line, size_t *column)
-{
-    *line = 1;
-    *column = 1;
-    for (size_t i = 0; i < offset; i++) {
-        bool ends_line = text[i] == '\n' || (text[i] == '\r' && (i + 1 == size || text[i + 1] != '\n'));
-        bool continues = ((unsigned char)text[i] & 0xc0) == 0x80;
-        *line += ends_line;
-        *column = ends_line ? 1 : *column + !continues;
-    }
-}
-
-static kvca_status fail_in_bytes(struct reader *reader, const char *text, size_t size)
+static kvca_status fail_in_bytes(struct reader *reader)
 {
     size_t line;
     size_t column;
-    size_t offset = reader->parser.problem_offset < size ? reader->parser.problem_offset : size;
-    place_of(text, size, offset, &line, &column);
+    size_t problem = reader->parser.problem_offset;
+    place_of(reader->source, reader->size, problem < reader->size ? problem : reader->size, &line, &column);
     return kvca_error_set(reader->error, KVCA_ERR_YAML, reader->document->name, line, column,
                           "the document is not text in UTF-8: %s", reader->parser.problem);
 }
@@ -240,37 +266,41 @@ static kvca_status fail_in_syntax(struct reader *reader)
 {
     const yaml_parser_t *parser = &reader->parser;
     const char *name = reader->document->name;
-    size_t line = parser->problem_mark.line + 1;
-    size_t column = parser->problem_mark.column + 1;
+    size_t line;
+    size_t column;
+    place_of_mark(reader, &parser->problem_mark, &line, &column);
     if (!parser->context) {
         return kvca_error_set(reader->error, KVCA_ERR_YAML, name, line, column, "the document is not YAML: %s",
                               parser->problem);
     }
+    size_t context_line;
+    size_t context_column;
+    place_of_mark(reader, &parser->context_mark, &context_line, &context_column);
     return kvca_error_set(reader->error, KVCA_ERR_YAML, name, line, column,
                           "the document is not YAML: %s, %s that begins in line %zu, column %zu", parser->problem,
-                          parser->context, parser->context_mark.line + 1, parser->context_mark.column + 1);
+                          parser->context, context_line, context_column);
 }
 
-static kvca_status fail_in_parser(struct reader *reader, const char *text, size_t size)
+static kvca_status fail_in_parser(struct reader *reader)
 {
     switch (reader->parser.error) {
     case YAML_MEMORY_ERROR:
     case YAML_NO_ERROR: /* libyaml 0.2.5 does not say so where the handle of a verbatim tag finds no memory */
         return out_of_memory(reader);
     case YAML_READER_ERROR:
-        return fail_in_bytes(reader, text, size);
+        return fail_in_bytes(reader);
     default:
         return fail_in_syntax(reader);
     }
 }
 
-static kvca_status read_events(struct reader *reader, const char *text, size_t size)
+static kvca_status read_events(struct reader *reader)
 {
     bool ended = false;
     while (!ended) {
         yaml_event_t event;
         if (!yaml_parser_parse(&reader->parser, &event)) {
-            return fail_in_parser(reader, text, size);
+            return fail_in_parser(reader);
         }
         kvca_status status = take_event(reader, &event);
         ended = event.type == YAML_STREAM_END_EVENT;
@@ -286,14 +316,14 @@ static kvca_status read_events(struct reader *reader, const char *text, size_t s
     return KVCA_OK;
 }
 
-static kvca_status parse(struct reader *reader, const char *text, size_t size)
+static kvca_status parse(struct reader *reader)
 {
     if (!yaml_parser_initialize(&reader->parser)) {
         return out_of_memory(reader);
     }
     yaml_parser_set_encoding(&reader->parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&reader->parser, (const unsigned char *)text, size);
-    kvca_status status = read_events(reader, text, size);
+    yaml_parser_set_input_string(&reader->parser, (const unsigned char *)reader->source, reader->size);
+    kvca_status status = read_events(reader);
     yaml_parser_delete(&reader->parser);
     kvca_names_free(&reader->anchors);
     return status;
@@ -355,12 +385,18 @@ kvca_status kvca_document_read(struct kvca_document *document, const char *text,
      * terminator, one that stands for an omitted value takes a byte for, say, a colon. */
     size_t text_room = size + size / 2 + size + 2;
     *document = (struct kvca_document){.name = name, .text = malloc(text_room), .text_room = text_room};
-    struct reader reader = {.document = document, .error = error};
+    struct reader reader = {
+        .source = text,
+        .size = size,
+        .characters = count_characters(text, size),
+        .document = document,
+        .error = error,
+    };
     if (!document->text || make_room(document) != KVCA_OK) {
         status = out_of_memory(&reader);
     } else {
         document->nodes[document->count++] = (struct kvca_node){0}; /* index 0 stands for none */
-        status = parse(&reader, text, size);
+        status = parse(&reader);
     }
     if (status != KVCA_OK) {
         kvca_document_free(document);

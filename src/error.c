@@ -60,6 +60,14 @@ static size_t width_of(unsigned char first)
     return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }
 
+/* UTF-8 writes each character in the shortest way, and none of the surrogates, which are halves of UTF-16. */
+static bool is_well_formed(uint32_t character, size_t width)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    bool surrogate = character >= 0xd800 && character <= 0xdfff;
+    return character >= least[width] && character <= 0x10ffff && !surrogate;
+}
+
 /* Reads one character of UTF-8. Returns its length in bytes; 0 when it is none. */
 static size_t read_character(const char *text, size_t length, uint32_t *character)
 {
@@ -75,7 +83,7 @@ static size_t read_character(const char *text, size_t length, uint32_t *characte
         }
         *character = *character << 6 | ((unsigned char)text[i] & 0x3f);
     }
-    return width;
+    return is_well_formed(*character, width) ? width : 0;
 }
 
 /* Control characters, and those that turn, hide or break what is around them. */

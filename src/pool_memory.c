@@ -137,6 +137,19 @@ kvca_status kvca_pool_init(void *memory, size_t bytes, uint32_t max_ranks, uint3
     return KVCA_OK;
 }
 
+/*
+ * Whether all that the head leads to lies in the block, of a pool laid out like `layout`. It holds at every moment of
+ * every call, so that another process may be in one.
+ */
+static bool leads_inside(const kvca_pool *pool, const struct kvca_pool *layout)
+{
+    bool redoes_booking = pool->dirty == KVCA_DIRTY_BOOKING;
+    bool redoes = redoes_booking || pool->dirty == KVCA_DIRTY_PUT;
+    return pool->slots <= layout->max_ranks && pool->free_hint <= layout->max_ranks &&
+           (!redoes || pool->journal.slot < layout->max_ranks) &&
+           (!redoes_booking || pool->journal.owner < layout->max_owners);
+}
+
 kvca_status kvca_pool_attach(void *memory, size_t bytes, kvca_pool **pool)
 {
     struct kvca_pool head;
@@ -150,7 +163,7 @@ kvca_status kvca_pool_attach(void *memory, size_t bytes, kvca_pool **pool)
     bool same = found->magic == KVCA_POOL_MAGIC && found->layout == KVCA_POOL_LAYOUT &&
                 lay_out(found->max_ranks, found->max_owners, &head) && found->buckets == head.buckets &&
                 found->bytes == head.bytes && memcmp(found->offsets, head.offsets, sizeof head.offsets) == 0 &&
-                found->slots <= head.max_ranks;
+                leads_inside(found, &head);
     if (!same) {
         return KVCA_ERR_POOL_LAYOUT;
     }

@@ -165,6 +165,16 @@ static const struct {
     {"capacity_fraction: 1\n...\n---\n", KVCA_ERR_CONFIG, "p:3:1: a second document begins here"},
     {"a\xff: 1\n", KVCA_ERR_YAML, "p:1:2: the document is not text in UTF-8"},
     {"x: \xc3\xa4\n\xc3\xa4\xc3\xa4: \xc3\n", KVCA_ERR_YAML, "p:2:6: the document is not text in UTF-8"},
+    {"a: {b: c", KVCA_ERR_YAML, "p:1:9: the document is not YAML: did not find expected ',' or '}'"},
+    {"--- ", KVCA_ERR_CONFIG, "p:1:5: a policy file must be a mapping"},
+    {"---\n", KVCA_ERR_CONFIG, "p:2:1: a policy file must be a mapping"},
+    {"a: [", KVCA_ERR_YAML,
+     "p:1:5: the document is not YAML: did not find expected node content, while parsing a flow node that begins in "
+     "line 1, column 5"},
+    {"a: {b: \xc3\xa4\xc3\xa4", KVCA_ERR_YAML, "p:1:10: the document is not YAML"},
+    {"a: {b: c\n", KVCA_ERR_YAML, "p:2:1: the document is not YAML"},
+    {"a: {b: c\r\n ", KVCA_ERR_YAML, "p:2:2: the document is not YAML"},
+    {"a: {\"b", KVCA_ERR_YAML, "p:1:7: the document is not YAML"},
     {"a: \x01\n", KVCA_ERR_YAML, "p:1:4: the document is not text in UTF-8: control characters are not allowed"},
     {"- - -\n  - ]\n", KVCA_ERR_YAML, "p:2:5: the document is not YAML: "},
     {"--- \n", KVCA_ERR_CONFIG, "p:2:1: a policy file must be a mapping"},
@@ -211,7 +221,7 @@ static void hostile_documents_are_bounded(void **state)
         size_t line;
         size_t column;
     } rows[] = {
-        {"x: ", "[", 63, "", KVCA_ERR_YAML, 2, 1},
+        {"x: ", "[", 63, "", KVCA_ERR_YAML, 1, 67},
         {"x: ", "[", 64, "", KVCA_ERR_TOO_LARGE, 1, 67},
         {"x: ", "[", 10000, "", KVCA_ERR_TOO_LARGE, 1, 67},
         {"", "- ", 10000, "", KVCA_ERR_TOO_LARGE, 1, 129},

@@ -798,6 +798,43 @@ static void only_a_pool_is_attached(void **state)
     free(memory);
 }
 
+/* What would lead outside of the block, at once or when the pool is put right, is no pool. */
+static void a_head_that_leads_outside_is_not_attached(void **state)
+{
+    struct fixture *fixture = *state;
+    static const struct {
+        size_t offset;
+        uint64_t dirty;
+        uint64_t most; /* the largest value that stays inside */
+    } words[] = {
+        {offsetof(struct kvca_pool, slots), KVCA_CLEAN, 4},
+        {offsetof(struct kvca_pool, free_hint), KVCA_CLEAN, 4},
+        {offsetof(struct kvca_pool, journal.slot), KVCA_CLEAN, UINT64_MAX},
+        {offsetof(struct kvca_pool, journal.slot), KVCA_DIRTY, UINT64_MAX},
+        {offsetof(struct kvca_pool, journal.slot), KVCA_DIRTY_PUT, 3},
+        {offsetof(struct kvca_pool, journal.slot), KVCA_DIRTY_BOOKING, 3},
+        {offsetof(struct kvca_pool, journal.owner), KVCA_DIRTY_PUT, UINT64_MAX},
+        {offsetof(struct kvca_pool, journal.owner), KVCA_DIRTY_BOOKING, 1},
+        {offsetof(struct kvca_pool, dirty), KVCA_CLEAN, UINT64_MAX},
+    };
+    size_t bytes = kvca_pool_bytes(4, 2);
+    for (size_t i = 0; i < COUNT(words); i++) {
+        struct kvca_pool *pool = fixture->pool;
+        uint64_t *word = (uint64_t *)((char *)pool + words[i].offset);
+        uint64_t was = *word;
+        kvca_pool *attached = NULL;
+        pool->dirty = words[i].dirty;
+        *word = words[i].most;
+        assert_int_equal(kvca_pool_attach(pool, bytes, &attached), KVCA_OK);
+        *word = words[i].most + 1;
+        if (words[i].most != UINT64_MAX && kvca_pool_attach(pool, bytes, &attached) != KVCA_ERR_POOL_LAYOUT) {
+            fail_msg("row %zu was attached", i);
+        }
+        *word = was;
+        pool->dirty = KVCA_CLEAN;
+    }
+}
+
 /* A block may move: nothing in it points into it. */
 static void a_copied_block_is_a_pool(void **state)
 {
@@ -1050,6 +1087,7 @@ int main(void)
         cmocka_unit_test(smallest_pools_work),
         cmocka_unit_test(sizes_are_bounded),
         cmocka_unit_test(only_a_pool_is_attached),
+        POOL_TEST(a_head_that_leads_outside_is_not_attached),
         POOL_TEST(a_copied_block_is_a_pool),
         POOL_TEST(snapshot_puts_draining_ranks_last),
         cmocka_unit_test(tokens_make_blocks),

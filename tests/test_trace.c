@@ -129,6 +129,12 @@ static const struct readable {
      2,
      0,
      {{0, 6758, 500}, {3, 7322, 490}}},
+    {"mooncake, blanks around objects",
+     "  {\"timestamp\":0,\"input_length\":1,\"output_length\":2} \t\n"
+     "\t{ \"timestamp\":1000,\"input_length\":3,\"output_length\":4}  \r\n",
+     2,
+     0,
+     {{0, 1, 2}, {1, 3, 4}}},
     {"mooncake, floats, other orders and keys, CRLF and no end of the last line",
      "{\"output_length\":1,\"timestamp\":27482.5,\"input_length\":2}\r\n\r\n"
      "{\"x\":{\"timestamp\":\"\xc3\xa4\"},\"timestamp\":27483,\"input_length\":16777216,\"output_length\":0}",
@@ -181,6 +187,11 @@ static const struct faulty {
     {"a longer header", "arrival_s,prompt_tokens,output_tokens,x\n", "1:1: " FORMATS "\"arrival_s,prompt_tokens,out"},
     {"no header", "0,1,1\n", "1:1: " FORMATS "\"0,1,1\""},
     {"a JSON list", "[{}]\n", "1:1: " FORMATS "\"[{}]\""},
+    {"no UTF-8: too long, surrogates, past the last character",
+     "\xe0\x80\x9b\xed\xa0\x80\xf0\x8f\xbf\xbf\xf4\x90\x80\x80\n",
+     "1:1: " FORMATS "\"<E0><80><9B><ED><A0><80><F0><8F><BF><BF><F4><90><80><80>\""},
+    {"the last characters of UTF-8 before those", "\xdf\xbf\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf\n",
+     "1:1: " FORMATS "\"\xdf\xbf\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf\""},
     {"unprintable", "\x1b[31m\xff\n", "1:1: " FORMATS "\"<U+001B>[31m<FF>\""},
     {"azure, no requests", AZURE, "1:1: this trace has no requests; at least one is needed"},
     {"plain, no requests", PLAIN "\n \n", "3:1: this trace has no requests; at least one is needed"},
@@ -274,8 +285,10 @@ static const struct faulty {
     {"mooncake, two objects in a line", "{} {}\n", "1:4: this line is not one JSON object: "},
     {"mooncake, a list after objects", "{\"timestamp\":0,\"input_length\":1,\"output_length\":1}\n[1]\n",
      "2:1: each line must be a JSON object; found \"[1]\""},
-    {"mooncake, indented", "{\"timestamp\":0,\"input_length\":1,\"output_length\":1}\n  {}\n",
-     "2:1: each line must be a JSON object; found \"  {}\""},
+    {"mooncake, an indented list", "{\"timestamp\":0,\"input_length\":1,\"output_length\":1}\n  [{}]\n",
+     "2:3: each line must be a JSON object; found \"[{}]\""},
+    {"mooncake, an indented fault", "\t {\"timestamp\" 0}\n", "1:16: this line is not one JSON object: "},
+    {"mooncake, two indented objects", "  {} {}\n", "1:6: this line is not one JSON object: "},
 };
 
 static void text_is_refused(void **state)

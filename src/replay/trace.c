@@ -78,10 +78,15 @@ static kvca_status refuse(const struct reading *reading, const char *place, cons
     return KVCA_ERR_CONFIG;
 }
 
+static bool is_blank_character(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
 static bool is_blank(const struct replay_field *line)
 {
     for (size_t i = 0; i < line->length; i++) {
-        if (line->text[i] != ' ' && line->text[i] != '\t') {
+        if (!is_blank_character(line->text[i])) {
             return false;
         }
     }
@@ -147,27 +152,40 @@ static kvca_status split_line(const struct reading *reading, struct replay_field
     return KVCA_OK;
 }
 
-static kvca_status refuse_json(const struct reading *reading, const struct replay_json_fault *fault)
+static kvca_status refuse_json(const struct reading *reading, const struct replay_field *line,
+                               const struct replay_json_fault *fault)
 {
-    const char *end = reading->line.text + reading->line.length;
+    const char *end = line->text + line->length;
     if (fault->at == end) {
         return refuse(reading, end, "this JSON object is not complete; each line must be one");
     }
-    if (fault->at == reading->line.text) { /* all else that JSON may be */
+    if (fault->at == line->text) { /* all else that JSON may be */
         return refuse(reading, fault->at, "each line must be a JSON object; found \"%s\"",
-                      kvca_excerpt(fault->at, reading->line.length).text);
+                      kvca_excerpt(line->text, line->length).text);
     }
     return refuse(reading, fault->at, "this line is not one JSON object: %s; found \"%s\"", fault->what,
                   kvca_excerpt(fault->at, (size_t)(end - fault->at)).text);
+}
+
+/* What stands behind the blanks at the beginning of the current line, which is not blank. */
+static struct replay_field indented(const struct reading *reading)
+{
+    struct replay_field rest = reading->line;
+    while (is_blank_character(*rest.text)) {
+        rest.text++;
+        rest.length--;
+    }
+    return rest;
 }
 
 /* Reads the current line as JSON. */
 static kvca_status read_object(const struct reading *reading, struct replay_field fields[COLUMNS])
 {
     const char *const *names = reading->format->names;
+    const struct replay_field line = indented(reading);
     struct replay_json_fault fault;
-    if (!replay_json_line(&reading->line, names, COLUMNS, fields, &fault)) {
-        return refuse_json(reading, &fault);
+    if (!replay_json_line(&line, names, COLUMNS, fields, &fault)) {
+        return refuse_json(reading, &line, &fault);
     }
     for (int column = 0; column < COLUMNS; column++) {
         if (!fields[column].text) {
@@ -239,7 +257,7 @@ static bool line_is(const struct reading *reading, const char *text)
 /* The format that begins with the current line; NULL when none does. */
 static const struct format *find_format(const struct reading *reading)
 {
-    if (reading->line.text[0] == '{') {
+    if (*indented(reading).text == '{') {
         return &MOONCAKE;
     }
     if (line_is(reading, AZURE.header)) {
@@ -336,9 +354,13 @@ static void make_trace(const struct reading *reading, struct replay_trace *trace
     *trace = (struct replay_trace){.requests = requests, .count = count, .unsorted = unsorted};
 }
 
-static kvca_status read_text(const char *name, const char *text, size_t size, struct replay_trace *trace,
-                             kvca_error *error)
+kvca_status replay_trace_read(const char *text, size_t size, const char *name, struct replay_trace *trace,
+                              kvca_error *error)
 {
+    if (size > TRACE_MAX_BYTES) {
+        return kvca_error_set(error, KVCA_ERR_TOO_LARGE, name, 0, 0, "a trace may be at most %zu bytes long",
+                              TRACE_MAX_BYTES);
+    }
     static const char byte_order_mark[] = "\xef\xbb\xbf"; /* spreadsheets write it in front */
     size_t mark = strlen(byte_order_mark);
     bool marked = size >= mark && memcmp(text, byte_order_mark, mark) == 0;
@@ -362,17 +384,11 @@ kvca_status replay_trace_load(const char *argument, struct replay_trace *trace, 
 {
     char *text;
     size_t size;
-    const char *name = tool_input_name(argument);
     kvca_status status = tool_read_input(argument, TRACE_MAX_BYTES, &text, &size, error);
     if (status != KVCA_OK) {
         return status;
     }
-    if (size > TRACE_MAX_BYTES) {
-        status = kvca_error_set(error, KVCA_ERR_TOO_LARGE, name, 0, 0, "a trace may be at most %zu bytes long",
-                                TRACE_MAX_BYTES);
-    } else {
-        status = read_text(name, text, size, trace, error);
-    }
+    status = replay_trace_read(text, size, tool_input_name(argument), trace, error);
     free(text);
     return status;
 }

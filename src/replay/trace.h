@@ -25,6 +25,10 @@ struct replay_trace {
  */
 kvca_status replay_trace_load(const char *argument, struct replay_trace *trace, kvca_error *error);
 
+/* The same for a text of `size` bytes, which messages call `name`. `trace` is written for KVCA_OK alone. */
+kvca_status replay_trace_read(const char *text, size_t size, const char *name, struct replay_trace *trace,
+                              kvca_error *error);
+
 /*
  * Makes a trace: arrivals of a Poisson process, prompt and output lengths that are log-normal. `spec` is a list of
  * KEY=VALUE, separated by commas and possibly empty; the keys are told where they are read. Fails with KVCA_ERR_CONFIG.

@@ -349,18 +349,12 @@ static kvca_status read_root(struct reading *reading)
     return refuse(reading, root, "a ranks file", "a mapping or a list of ranks");
 }
 
-kvca_status ranks_file_load(const char *argument, struct ranks_file *file, kvca_error *error)
+kvca_status ranks_file_read(const char *text, size_t size, const char *name, struct ranks_file *file,
+                            kvca_error *error)
 {
-    char *text;
-    size_t size;
-    kvca_status status = tool_read_input(argument, RANKS_MAX_BYTES, &text, &size, error);
-    if (status != KVCA_OK) {
-        return status;
-    }
     *file = (struct ranks_file){.ranks = {.count = 0}};
     struct kvca_document document;
-    status = kvca_document_read(&document, text, size, RANKS_MAX_BYTES, tool_input_name(argument), error);
-    free(text);
+    kvca_status status = kvca_document_read(&document, text, size, RANKS_MAX_BYTES, name, error);
     if (status != KVCA_OK) {
         return status;
     }
@@ -371,6 +365,19 @@ kvca_status ranks_file_load(const char *argument, struct ranks_file *file, kvca_
     if (status != KVCA_OK) {
         ranks_file_free(file);
     }
+    return status;
+}
+
+kvca_status ranks_file_load(const char *argument, struct ranks_file *file, kvca_error *error)
+{
+    char *text;
+    size_t size;
+    kvca_status status = tool_read_input(argument, RANKS_MAX_BYTES, &text, &size, error);
+    if (status != KVCA_OK) {
+        return status;
+    }
+    status = ranks_file_read(text, size, tool_input_name(argument), file, error);
+    free(text);
     return status;
 }
 

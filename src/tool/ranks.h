@@ -21,6 +21,10 @@ struct ranks_file {
 /* Reads the ranks file that an argument names. Free `file` after KVCA_OK. */
 kvca_status ranks_file_load(const char *argument, struct ranks_file *file, kvca_error *error);
 
+/* The same for a text of `size` bytes, which messages call `name`. */
+kvca_status ranks_file_read(const char *text, size_t size, const char *name, struct ranks_file *file,
+                            kvca_error *error);
+
 void ranks_file_free(struct ranks_file *file);
 
 #endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fuzz target: bytes as a program of pool operations. The model of the suites follows it; besides, the block is moved,
+ * attached to, repaired, and a copy of it is attached to after its head has been scribbled on.
+ */
+#include "fuzz.h"
+
+#include "../../src/ledger.h"
+#include "../pool_model.h"
+#include "bytes.h"
+
+/* A snapshot is compared after so many steps, since that takes long where there are many slots. */
+#define STEPS_BETWEEN_CHECKS 16
+
+struct program {
+    struct bytes bytes;
+    struct model model;
+    void *block; /* the model's pool */
+    size_t size; /* of the block */
+};
+
+static uint64_t choose(void *source, uint64_t n)
+{
+    return bytes_below(source, n);
+}
+
+/* Exactly as large as it must be, so that an access past it is found. */
+static void *make_block(size_t size)
+{
+    void *block = aligned_alloc(KVCA_POOL_ALIGNMENT, size);
+    assert_non_null(block);
+    return block;
+}
+
+static void *copy_block(const struct program *program)
+{
+    return memcpy(make_block(program->size), program->block, program->size);
+}
+
+static void begin(struct program *program)
+{
+    static const uint16_t sizes[] = {6, 1, 2, 9, 33, 64, 65, MOST_SLOTS};
+    struct model *model = &program->model;
+    model->max_ranks = sizes[bytes_below(&program->bytes, COUNT(sizes))];
+    model->large = bytes_below(&program->bytes, 2) != 0;
+    model->choose = choose;
+    model->source = &program->bytes;
+    model->params = (kvca_params)KVCA_PARAMS_DEFAULT;
+    program->size = kvca_pool_bytes((uint32_t)model->max_ranks, OWNERS);
+    program->block = make_block(program->size);
+    assert_int_equal(kvca_pool_init(program->block, program->size, (uint32_t)model->max_ranks, OWNERS, &model->params,
+                                    &model->pool),
+                     KVCA_OK);
+    assert_int_equal(kvca_pool_set_seed(model->pool, 1), KVCA_OK);
+}
+
+/* The block somewhere else, as another process might map it: the pool goes on there. */
+static void step_move(struct program *program)
+{
+    void *moved = copy_block(program);
+    memset(program->block, 0xa5, program->size);
+    free(program->block);
+    program->block = moved;
+    assert_int_equal(kvca_pool_attach(moved, program->size, &program->model.pool), KVCA_OK);
+    assert_ptr_equal(program->model.pool, moved);
+}
+
+static void step_attach_to_less(struct program *program)
+{
+    size_t size = (size_t)bytes_below(&program->bytes, program->size);
+    size_t past = 8 * (1 + (size_t)bytes_below(&program->bytes, 7));
+    kvca_pool *pool = NULL;
+    assert_int_equal(kvca_pool_attach(program->block, size, &pool), KVCA_ERR_POOL_MEMORY);
+    assert_int_equal(kvca_pool_attach((char *)program->block + past, program->size - past, &pool),
+                     KVCA_ERR_POOL_MEMORY);
+    assert_null(pool);
+}
+
+/* Told that it is dirty, a pool that is not works out the same once more. */
+static void step_repair(struct program *program)
+{
+    bool dirty = bytes_below(&program->bytes, 2) != 0;
+    bool repaired = !dirty;
+    program->model.pool->dirty = dirty ? KVCA_DIRTY : KVCA_CLEAN;
+    assert_int_equal(kvca_pool_repair(program->model.pool, &repaired), KVCA_OK);
+    assert_int_equal(repaired, dirty);
+}
+
+/* Everything once, on a pool of which nothing is known but that it was attached to: no call may leave its block. */
+static void use(struct program *program, kvca_pool *pool)
+{
+    struct bytes *bytes = &program->bytes;
+    uint64_t buffer[MOST_SLOTS * 5];
+    kvca_snapshot snapshot;
+    kvca_owner owner = program->model.owners[0];
+    kvca_booking booking = {(uint32_t)bytes_any_integer(bytes), (uint32_t)bytes_below(bytes, 4), owner, 1};
+    const kvca_rank rank = {bytes_below(bytes, IDENTITIES), 0, 100};
+    const kvca_request request = {.blocks = bytes_any_integer(bytes)};
+    kvca_owner_info info;
+    assert_int_equal(kvca_pool_snapshot(pool, buffer, sizeof buffer, &snapshot), KVCA_OK);
+    assert_true(snapshot.count <= program->model.max_ranks);
+    kvca_pool_release(pool, &booking);
+    for (size_t i = 0; i < COUNT(program->model.bookings); i++) {
+        booking = program->model.bookings[i].booking;
+        kvca_pool_grow(pool, &booking, 1);
+        kvca_pool_release(pool, &booking);
+    }
+    kvca_pool_put(pool, &rank, NULL);
+    kvca_pool_place(pool, owner, &request, &booking, NULL);
+    kvca_pool_drain(pool, worker_of(rank.worker_id), 0);
+    kvca_pool_drop(pool, rank.worker_id, 0);
+    kvca_pool_owner_at(pool, 0, &info);
+    kvca_pool_owner_claim(pool, 1, &owner);
+    kvca_pool_owner_void(pool, owner, NULL, NULL);
+    kvca_pool_set_params(pool, &program->model.params);
+    kvca_pool_repair(pool, NULL);
+    assert_int_equal(kvca_pool_snapshot(pool, buffer, sizeof buffer, &snapshot), KVCA_OK);
+}
+
+/* Parameters apart, which lead nowhere: any head that is attached to keeps within its block. */
+static void step_scribble(struct program *program)
+{
+    char *copy = copy_block(program);
+    size_t words = 1 + (size_t)bytes_below(&program->bytes, 3);
+    for (size_t i = 0; i < words; i++) {
+        size_t offset = (size_t)bytes_below(&program->bytes, sizeof(struct kvca_pool) / sizeof(uint64_t)) * 8;
+        uint64_t value = bytes_any_integer(&program->bytes);
+        bool in_params =
+            offset >= offsetof(struct kvca_pool, params) && offset < offsetof(struct kvca_pool, generator);
+        memcpy(copy + offset, &value, in_params ? 0 : sizeof value);
+    }
+    kvca_pool *pool = NULL;
+    kvca_status status = kvca_pool_attach(copy, program->size, &pool);
+    if (status == KVCA_OK) {
+        assert_memory_equal(copy, program->block, offsetof(struct kvca_pool, dirty));
+        use(program, pool);
+    } else {
+        assert_true(status == KVCA_ERR_POOL_LAYOUT || status == KVCA_ERR_POOL_MEMORY);
+        assert_null(pool);
+    }
+    free(copy);
+}
+
+static void take_any_step(struct program *program)
+{
+    static void (*const steps[])(struct program * program) = {step_move, step_attach_to_less, step_repair,
+                                                              step_scribble};
+    uint64_t chosen = bytes_below(&program->bytes, 32);
+    if (chosen < COUNT(steps)) {
+        steps[chosen](program);
+    } else {
+        take_step(&program->model);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct program program = {.bytes = {data, size}};
+    struct model *model = &program.model;
+    begin(&program);
+    while (program.bytes.left > 0) {
+        take_any_step(&program);
+        if (model->max_ranks < 16 || model->step++ % STEPS_BETWEEN_CHECKS == 0) {
+            check_snapshot(model);
+        }
+    }
+    check_snapshot(model);
+    free(program.block);
+    return 0;
+}
