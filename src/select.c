@@ -70,7 +70,7 @@ LANES_FN struct choice scan(const struct kvca_view *view, const struct way *way,
 LANES_FN uint64_t find_tied(const struct kvca_view *view, const struct way *way, const struct choice *choice,
                             size_t row)
 {
-    struct choice counted = {.is_sound = true};
+    struct choice counted = {0};
     struct seen seen = seen_nothing();
     struct best best = best_of_group(view, way, row, &counted, &seen);
     return is_equal(best.key, choice->key) ? best.tied : 0;
