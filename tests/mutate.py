@@ -74,7 +74,7 @@ REPLACEMENTS = [
     (r"\bfalse\b", "true"),
 ]
 STATEMENT = re.compile(r"^\s+(?!return\b|break\b|continue\b|case\b|goto\b)(?:[a-z_][\w.\->\[\] /%]*(?:[-+|&]?= [^{]*|\+\+|--)|[a-z_]\w*\(.*\)|\*\w+ = [^{]*);$")
-NOT_CODE = re.compile(r"^\s*(#|_Static_assert|//|\*|/\*)")
+NOT_CODE = re.compile(r"^\s*(#|_Static_assert|//|\*|/\*|kvca_fault_point\(\);)")
 
 
 class Fault:

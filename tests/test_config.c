@@ -178,6 +178,27 @@ static const struct {
     {"a: \x01\n", KVCA_ERR_YAML, "p:1:4: the document is not text in UTF-8: control characters are not allowed"},
     {"- - -\n  - ]\n", KVCA_ERR_YAML, "p:2:5: the document is not YAML: "},
     {"--- \n", KVCA_ERR_CONFIG, "p:2:1: a policy file must be a mapping"},
+    {"count_priority: >\n  true\n", KVCA_ERR_CONFIG,
+     "p:1:17: count_priority must be true or false; found the block text \"true<U+000A>\""},
+    {"count_priority: {}\n", KVCA_ERR_CONFIG, "p:1:17: count_priority must be true or false; found an empty mapping"},
+    {"count_priority: []\n", KVCA_ERR_CONFIG, "p:1:17: count_priority must be true or false; found an empty list"},
+    {"decode_active_request_weight: .INF\n", KVCA_ERR_CONFIG,
+     "p:1:31: decode_active_request_weight must be a finite number from 0 on; found .INF"},
+    {"decode_active_request_weight: .inf1\n", KVCA_ERR_CONFIG, "p:1:31: decode_active_request_weight must be"},
+    {"count_priority: a long text, of which only the beginning is shown where it is told\n", KVCA_ERR_CONFIG,
+     "p:1:17: count_priority must be true or false; found a long text, of which only the beginning is shown where "
+     "it i..."},
+    {"a_key_that_is_longer_than_any_that_is_known_to_us: 1\n", KVCA_ERR_CONFIG,
+     "p:1:1: \"a_key_that_is_longer_than_any_that_is_known_to_us\" is not a parameter, and the file has no "
+     "worker_selection; accepted are"},
+    {"worker_selection: {instances: !!seq []}\n", KVCA_ERR_CONFIG,
+     "p:1:31: instances must be a list of instances; found a value with an explicit tag, which is not accepted"},
+    {"worker_selection: {decode: a, instances: [{name: an-instance-with-a-name-that-is-longer-than-known-ones, type: "
+     "x}]}\n",
+     KVCA_ERR_CONFIG, "p:1:28: decode names the instance a, but no instance has that name"},
+    {"worker_selection: {decode: a, instances: [{name: a, type: dynamo_kv-capacity_aware}]}\n", KVCA_NOT_SELECTED,
+     "p:1:59: the decode pool is not served by dynamo-kv-capacity-aware: the instance a is of type "
+     "dynamo_kv-capacity_aware (is that a slip?)"},
 };
 
 static void documents_beyond_the_vectors(void **state)
@@ -291,6 +312,10 @@ static void names_are_shown_printably(void **state)
     assert_int_equal(kvca_config_load_buffer("a: 1", 4, "\x1b[31m\n\xff.yaml", KVCA_ROLE_DECODE, &params, &error),
                      KVCA_ERR_CONFIG);
     assert_int_equal(strncmp(error.message, "<U+001B>[31m<U+000A><FF>.yaml:1:1: ", 35), 0);
+    assert_int_equal(kvca_config_load_buffer("a: 1", 4, "\xe2\x82(\xc3", KVCA_ROLE_DECODE, &params, &error),
+                     KVCA_ERR_CONFIG);
+    assert_int_equal(strncmp(error.message, "<E2><82>(<C3>:1:1: ", 19),
+                     0);                                   /* cut short, in the middle and at the end */
     char *accents = repeat("x", "\xc3\xa9", 200, ".yaml"); /* the cut falls into the middle of one */
     assert_int_equal(kvca_config_load_buffer("a: 1", 4, accents, KVCA_ROLE_DECODE, &params, &error), KVCA_ERR_CONFIG);
     free(accents);

@@ -455,6 +455,33 @@ static void ranks_that_would_overflow_are_passed_over(void **state)
     check_rank(fixture->pool, 2, 3, 3);
 }
 
+/* A pool whose parts have no gap between them, full, with a request so large that slots are looked at one by one. */
+static void parts_of_a_full_pool_are_apart(void **state)
+{
+    (void)state;
+    const uint32_t ranks = 512;
+    const kvca_params params = KVCA_PARAMS_DEFAULT;
+    kvca_pool *pool;
+    kvca_owner owner;
+    kvca_booking booking;
+    assert_int_equal(kvca_pool_new(ranks, 1, &params, &pool), KVCA_OK);
+    assert_int_equal(kvca_pool_owner_claim(pool, 0, &owner), KVCA_OK);
+    for (uint32_t worker = 0; worker < ranks; worker++) {
+        assert_int_equal(put(pool, worker, 0), worker);
+    }
+    for (uint32_t round = 0; round < ranks; round++) {
+        kvca_request request = {.blocks = UINT64_MAX};
+        kvca_selection selection;
+        assert_int_equal(kvca_pool_place(pool, owner, &request, &booking, &selection), KVCA_OK);
+        assert_int_equal(selection.ties, ranks - round);
+        uint32_t slot;
+        assert_int_equal(kvca_pool_find(pool, round, 0, &slot), KVCA_OK);
+        assert_int_equal(slot, round);
+    }
+    assert_int_equal(kvca_pool_place(pool, owner, &(kvca_request){.blocks = 1}, &booking, NULL), KVCA_ERR_OVERFLOW);
+    kvca_pool_free(pool);
+}
+
 /* The sum that an owner gives back may not fit: then it is told as the largest integer. */
 static void blocks_given_back_are_counted_up_to_the_largest_integer(void **state)
 {
@@ -1075,6 +1102,7 @@ int main(void)
         POOL_TEST(changed_parameters_change_limits),
         POOL_TEST(blocks_do_not_wrap),
         POOL_TEST(ranks_that_would_overflow_are_passed_over),
+        cmocka_unit_test(parts_of_a_full_pool_are_apart),
         POOL_TEST(blocks_given_back_are_counted_up_to_the_largest_integer),
         POOL_TEST(used_up_generations_are_retired),
         POOL_TEST(every_call_puts_a_dirty_pool_right_first),
