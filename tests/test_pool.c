@@ -467,7 +467,8 @@ static void parts_of_a_full_pool_are_apart(void **state)
     assert_int_equal(kvca_pool_new(ranks, 1, &params, &pool), KVCA_OK);
     assert_int_equal(kvca_pool_owner_claim(pool, 0, &owner), KVCA_OK);
     for (uint32_t worker = 0; worker < ranks; worker++) {
-        assert_int_equal(put(pool, worker, 0), worker);
+        const kvca_rank rank = {.worker_id = worker, .dp_rank = 7};
+        assert_int_equal(kvca_pool_put(pool, &rank, NULL), KVCA_OK);
     }
     for (uint32_t round = 0; round < ranks; round++) {
         kvca_request request = {.blocks = UINT64_MAX};
@@ -475,9 +476,11 @@ static void parts_of_a_full_pool_are_apart(void **state)
         assert_int_equal(kvca_pool_place(pool, owner, &request, &booking, &selection), KVCA_OK);
         assert_int_equal(selection.ties, ranks - round);
         uint32_t slot;
-        assert_int_equal(kvca_pool_find(pool, round, 0, &slot), KVCA_OK);
+        assert_int_equal(kvca_pool_find(pool, round, 7, &slot), KVCA_OK);
         assert_int_equal(slot, round);
     }
+    booking = (kvca_booking){.slot = ranks, .owner = owner, .blocks = 1}; /* what lies there is no slot's state */
+    assert_int_equal(kvca_pool_release(pool, &booking), KVCA_ERR_FOREIGN_BOOKING);
     assert_int_equal(kvca_pool_place(pool, owner, &(kvca_request){.blocks = 1}, &booking, NULL), KVCA_ERR_OVERFLOW);
     kvca_pool_free(pool);
 }
