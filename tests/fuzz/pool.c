@@ -8,6 +8,7 @@
 #include "../../src/ledger.h"
 #include "../pool_model.h"
 #include "bytes.h"
+#include "variants.h"
 
 /* A snapshot is compared after so many steps, since that takes long where there are many slots. */
 #define STEPS_BETWEEN_CHECKS 16
@@ -41,7 +42,9 @@ static void begin(struct program *program)
 {
     static const uint16_t sizes[] = {6, 1, 2, 9, 33, 64, 65, MOST_SLOTS};
     struct model *model = &program->model;
-    model->max_ranks = sizes[bytes_below(&program->bytes, COUNT(sizes))];
+    size_t form = (size_t)bytes_below(&program->bytes, COUNT(sizes) * 3); /* as many variants as there may be */
+    variants_use(form / COUNT(sizes));
+    model->max_ranks = sizes[form % COUNT(sizes)];
     model->large = bytes_below(&program->bytes, 2) != 0;
     model->choose = choose;
     model->source = &program->bytes;
