@@ -108,7 +108,7 @@ def selection_seeds(vectors):
 class Program:
     """A program for a pool; slots by their place in the list of sizes in pool.c, variants from the fastest on."""
 
-    MOVE, ATTACH_TO_LESS, REPAIR, SCRIBBLE = range(4)
+    MOVE, ATTACH_TO_LESS, REPAIR, SCRIBBLE, MANY = range(5)
     PUT, DRAIN, DROP, CLAIM, VOID, PARAMS, PLACE, GROW, RELEASE, FORGED, TIES, AGAIN = (
         0, 6, 8, 9, 13, 14, 16, 63, 75, 95, 97, 99)
 
@@ -201,7 +201,9 @@ def pool_seeds():
             many.put(identity, 30 + identity)
         for booking in range(20):
             many.place(booking, booking)
-        yield f"more_slots_than_ranks_{variant}", many.step(Program.TIES)
+        many.own(Program.MANY).choose(variant, 256).choose(100, 128).choose(1, 2)
+        many.own(Program.MANY).choose(variant, 256).choose(100, 128).choose(0, 2)
+        yield f"many_slots_{variant}", many.step(Program.TIES)
     yield "moved", two_ranks().place(0, 5).own(Program.MOVE).place(1, 5).own(Program.MOVE).release(0)
     yield "attached_to_less", two_ranks().own(Program.ATTACH_TO_LESS).choose(64, 1000).choose(0, 7)
     yield "repaired", two_ranks().place(0, 5).drain(1).own(Program.REPAIR).choose(1, 2).place(1, 5)
