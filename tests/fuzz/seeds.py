@@ -201,8 +201,8 @@ def pool_seeds():
             many.put(identity, 30 + identity)
         for booking in range(20):
             many.place(booking, booking)
-        many.own(Program.MANY).choose(variant, 256).choose(100, 128).choose(1, 2)
-        many.own(Program.MANY).choose(variant, 256).choose(100, 128).choose(0, 2)
+        many.own(Program.MANY).choose(variant, 256).choose(500, 512).choose(1, 2)
+        many.own(Program.MANY).choose(variant, 256).choose(200, 512).choose(0, 2)
         yield f"many_slots_{variant}", many.step(Program.TIES)
     yield "moved", two_ranks().place(0, 5).own(Program.MOVE).place(1, 5).own(Program.MOVE).release(0)
     yield "attached_to_less", two_ranks().own(Program.ATTACH_TO_LESS).choose(64, 1000).choose(0, 7)
