@@ -14,7 +14,6 @@
 
 #define MOST_SLOTS 72 /* one group of slots, and the tails of all vectors */
 #define OWNERS 3
-#define IDENTITIES 10
 #define BOOKINGS 40
 
 struct model_slot {
@@ -38,7 +37,8 @@ struct model_booking {
 struct model {
     kvca_pool *pool; /* made for `max_ranks` and OWNERS, with these parameters */
     size_t max_ranks;
-    bool large; /* some requests are so large that sums come near the largest integer */
+    size_t identities; /* how many ranks come and go */
+    bool large;        /* some requests are so large that sums come near the largest integer */
     uint64_t (*choose)(void *source, uint64_t n); /* where choices come from: one of 0 .. n - 1 */
     void *source;
     kvca_params params;
@@ -127,7 +127,7 @@ static void leave_if_drained(struct model *model, size_t slot)
 
 static void step_put(struct model *model)
 {
-    uint64_t identity = below(model, IDENTITIES);
+    uint64_t identity = below(model, model->identities);
     uint64_t capacity = below(model, 4) == 0 ? 0 : 20 + amount(model, 80);
     kvca_rank rank = {worker_of(identity), dp_rank_of(identity), capacity};
     size_t slot = slot_of(model, identity);
@@ -153,7 +153,7 @@ static void step_put(struct model *model)
 
 static void step_drain(struct model *model)
 {
-    uint64_t identity = below(model, IDENTITIES);
+    uint64_t identity = below(model, model->identities);
     size_t slot = slot_of(model, identity);
     kvca_status status = kvca_pool_drain(model->pool, worker_of(identity), dp_rank_of(identity));
     assert_int_equal(status, slot == model->max_ranks ? KVCA_ERR_NO_SUCH_RANK : KVCA_OK);
@@ -165,7 +165,7 @@ static void step_drain(struct model *model)
 
 static void step_drop(struct model *model)
 {
-    uint64_t identity = below(model, IDENTITIES);
+    uint64_t identity = below(model, model->identities);
     size_t slot = slot_of(model, identity);
     kvca_status status = kvca_pool_drop(model->pool, worker_of(identity), dp_rank_of(identity));
     assert_int_equal(status, slot == model->max_ranks ? KVCA_ERR_NO_SUCH_RANK : KVCA_OK);

@@ -6,6 +6,7 @@
 #include "pool_model.h"
 
 #define SLOTS 6
+#define IDENTITIES 10
 
 static uint64_t choose_at_random(void *source, uint64_t n)
 {
@@ -17,6 +18,7 @@ static void compare(bool large, size_t operations)
     uint64_t random = 17;
     struct model model = {
         .max_ranks = SLOTS,
+        .identities = IDENTITIES,
         .large = large,
         .choose = choose_at_random,
         .source = &random,

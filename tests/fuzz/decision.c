@@ -3,28 +3,8 @@
 
 #include <math.h>
 
-#include "../../src/variant.h"
 #include "../reference.h"
-
-/* The variants of the rule that this processor has. */
-#define MOST_VARIANTS 3
-
-static size_t find_variants(const struct kvca_variant *variants[MOST_VARIANTS])
-{
-    static const struct kvca_variant *fastest;
-    fastest = fastest ? fastest : kvca_variant_in_use;
-    size_t count = 0;
-    variants[count++] = &kvca_plain;
-#if defined(__x86_64__)
-    if (fastest == &kvca_avx512) { /* a processor that has this one has that one */
-        variants[count++] = &kvca_avx2;
-    }
-#endif
-    if (fastest != &kvca_plain) {
-        variants[count++] = fastest;
-    }
-    return count;
-}
+#include "variants.h"
 
 static size_t first_unsound(const struct rank_set *set)
 {
@@ -176,16 +156,14 @@ static size_t check_sound(kvca_policy *policy, const struct rank_set *set, const
 
 void decision_check(const kvca_params *params, const struct rank_set *set, const kvca_ranks *ranks, uint64_t seed)
 {
-    const struct kvca_variant *variants[MOST_VARIANTS];
-    size_t count = find_variants(variants);
     size_t unsound = ranks->preferred_taint_multiplier ? first_unsound(set) : set->count;
     struct reference expected;
     if (unsound == set->count) {
         expected = reference_select(params, set, NULL);
     }
     size_t first = SIZE_MAX;
-    for (size_t i = 0; i < count; i++) {
-        kvca_variant_in_use = variants[i];
+    for (size_t variant = 0; variant < variants_count(); variant++) {
+        variants_use(variant);
         kvca_policy *policy = make_policy(*params);
         if (unsound < set->count) {
             check_unsound(policy, ranks, unsound);

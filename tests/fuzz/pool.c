@@ -8,6 +8,7 @@
 #include "../../src/ledger.h"
 #include "../pool_model.h"
 #include "bytes.h"
+#include "variants.h"
 
 /* A snapshot is compared after so many steps, since that takes long where there are many slots. */
 #define STEPS_BETWEEN_CHECKS 16
@@ -41,7 +42,10 @@ static void begin(struct program *program)
 {
     static const uint16_t sizes[] = {6, 1, 2, 9, 33, 64, 65, MOST_SLOTS};
     struct model *model = &program->model;
-    model->max_ranks = sizes[bytes_below(&program->bytes, COUNT(sizes))];
+    size_t form = (size_t)bytes_below(&program->bytes, COUNT(sizes) * 3); /* as many variants as there may be */
+    variants_use(form / COUNT(sizes));
+    model->max_ranks = sizes[form % COUNT(sizes)];
+    model->identities = model->max_ranks + 4;
     model->large = bytes_below(&program->bytes, 2) != 0;
     model->choose = choose;
     model->source = &program->bytes;
@@ -52,6 +56,30 @@ static void begin(struct program *program)
                                     &model->pool),
                      KVCA_OK);
     assert_int_equal(kvca_pool_set_seed(model->pool, 1), KVCA_OK);
+}
+
+static uint64_t choose_at_random(void *source, uint64_t n)
+{
+    return random_below(source, n);
+}
+
+/* Many steps for few bytes, so that large pools fill: of any kind, or ranks alone. */
+static void step_many(struct program *program)
+{
+    uint64_t random = bytes_below(&program->bytes, 256);
+    uint64_t steps = bytes_below(&program->bytes, 512);
+    bool ranks_alone = bytes_below(&program->bytes, 2) != 0;
+    program->model.choose = choose_at_random;
+    program->model.source = &random;
+    for (; steps > 0; steps--) {
+        if (ranks_alone) {
+            step_put(&program->model);
+        } else {
+            take_step(&program->model);
+        }
+    }
+    program->model.choose = choose;
+    program->model.source = &program->bytes;
 }
 
 /* The block somewhere else, as another process might map it: the pool goes on there. */
@@ -94,7 +122,7 @@ static void use(struct program *program, kvca_pool *pool)
     kvca_snapshot snapshot;
     kvca_owner owner = program->model.owners[0];
     kvca_booking booking = {(uint32_t)bytes_any_integer(bytes), (uint32_t)bytes_below(bytes, 4), owner, 1};
-    const kvca_rank rank = {bytes_below(bytes, IDENTITIES), 0, 100};
+    const kvca_rank rank = {worker_of(bytes_below(bytes, program->model.identities)), 0, 100};
     const kvca_request request = {.blocks = bytes_any_integer(bytes)};
     kvca_owner_info info;
     assert_int_equal(kvca_pool_snapshot(pool, buffer, sizeof buffer, &snapshot), KVCA_OK);
@@ -107,8 +135,8 @@ static void use(struct program *program, kvca_pool *pool)
     }
     kvca_pool_put(pool, &rank, NULL);
     kvca_pool_place(pool, owner, &request, &booking, NULL);
-    kvca_pool_drain(pool, worker_of(rank.worker_id), 0);
-    kvca_pool_drop(pool, rank.worker_id, 0);
+    kvca_pool_drain(pool, rank.worker_id, 0);
+    kvca_pool_drop(pool, worker_of(bytes_below(bytes, program->model.identities)), 0);
     kvca_pool_owner_at(pool, 0, &info);
     kvca_pool_owner_claim(pool, 1, &owner);
     kvca_pool_owner_void(pool, owner, NULL, NULL);
@@ -144,7 +172,7 @@ static void step_scribble(struct program *program)
 static void take_any_step(struct program *program)
 {
     static void (*const steps[])(struct program * program) = {step_move, step_attach_to_less, step_repair,
-                                                              step_scribble};
+                                                              step_scribble, step_many};
     uint64_t chosen = bytes_below(&program->bytes, 32);
     if (chosen < COUNT(steps)) {
         steps[chosen](program);
@@ -160,9 +188,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     begin(&program);
     while (program.bytes.left > 0) {
         take_any_step(&program);
-        if (model->max_ranks < 16 || model->step++ % STEPS_BETWEEN_CHECKS == 0) {
+        if (model->max_ranks < 16 || model->step % STEPS_BETWEEN_CHECKS == 0) {
             check_snapshot(model);
         }
+        model->step++;
     }
     check_snapshot(model);
     free(program.block);

@@ -3,7 +3,7 @@
 # Fuzzes the targets, each for so many seconds: with libFuzzer (clang), or with AFL++ (afl-clang-fast, afl-fuzz) after
 # --afl; both under the sanitizers for addresses and undefined behaviour. Prints a line for each target. Inputs that are new
 # and interesting go to the build folder, where a later run goes on from them. Exits with 1 when an input failed, and
-# says where it is kept; to see it fail again: BUILD/tests/fuzz/fuzz_TARGET INPUT (with AFL++ its content is its standard input).
+# says where it is kept; to see it fail again: BUILD/tests/fuzz/fuzz_TARGET INPUT.
 set -euo pipefail
 
 usage() {

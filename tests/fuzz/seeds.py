@@ -106,16 +106,16 @@ def selection_seeds(vectors):
 
 
 class Program:
-    """A program for a pool; slots by their place in the list of sizes in pool.c."""
+    """A program for a pool; slots by their place in the list of sizes in pool.c, variants from the fastest on."""
 
-    MOVE, ATTACH_TO_LESS, REPAIR, SCRIBBLE = range(4)
+    MOVE, ATTACH_TO_LESS, REPAIR, SCRIBBLE, MANY = range(5)
     PUT, DRAIN, DROP, CLAIM, VOID, PARAMS, PLACE, GROW, RELEASE, FORGED, TIES, AGAIN = (
         0, 6, 8, 9, 13, 14, 16, 63, 75, 95, 97, 99)
 
-    def __init__(self, slots=0, large=False):
+    def __init__(self, slots=0, large=False, variant=0):
         self.large = large
         self.bytes = b""
-        self.choose(slots, 8).choose(int(large), 2)
+        self.choose(8 * variant + slots, 24).choose(int(large), 2)
 
     def choose(self, value, n):
         width = 0 if n <= 1 else 1 if n <= 0x100 else 2 if n <= 0x10000 else 8
@@ -195,12 +195,15 @@ def pool_seeds():
     for booking in range(5):
         one.grow(booking, booking).release(booking)
     yield "many_requests_on_one_rank", one
-    many = Program(slots=7).claim()
-    for identity in range(10):
-        many.put(identity, 30 + identity)
-    for booking in range(20):
-        many.place(booking, booking)
-    yield "more_slots_than_ranks", many.step(Program.TIES)
+    for variant in range(3):
+        many = Program(slots=7, variant=variant).claim()
+        for identity in range(10):
+            many.put(identity, 30 + identity)
+        for booking in range(20):
+            many.place(booking, booking)
+        many.own(Program.MANY).choose(variant, 256).choose(500, 512).choose(1, 2)
+        many.own(Program.MANY).choose(variant, 256).choose(200, 512).choose(0, 2)
+        yield f"many_slots_{variant}", many.step(Program.TIES)
     yield "moved", two_ranks().place(0, 5).own(Program.MOVE).place(1, 5).own(Program.MOVE).release(0)
     yield "attached_to_less", two_ranks().own(Program.ATTACH_TO_LESS).choose(64, 1000).choose(0, 7)
     yield "repaired", two_ranks().place(0, 5).drain(1).own(Program.REPAIR).choose(1, 2).place(1, 5)
