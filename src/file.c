@@ -25,11 +25,9 @@ static kvca_status cannot_read(const char *name, int number, kvca_error *error)
     return KVCA_ERR_FILE;
 }
 
-static kvca_status make_room(char **text, size_t used, size_t *room)
+/* What there is room for is full, each time. */
+static kvca_status make_room(char **text, size_t *room)
 {
-    if (used < *room) {
-        return KVCA_OK;
-    }
     size_t wanted = *room == 0 ? FIRST_ROOM : *room * 2;
     char *grown = realloc(*text, wanted);
     if (!grown) {
@@ -45,7 +43,7 @@ static kvca_status read_all(FILE *stream, const char *name, size_t max_bytes, ch
 {
     size_t room = 0;
     while (*size <= max_bytes) {
-        if (make_room(text, *size, &room) != KVCA_OK) {
+        if (make_room(text, &room) != KVCA_OK) {
             return kvca_error_no_memory(error, name);
         }
         size_t left = max_bytes + 1 - *size;

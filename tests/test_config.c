@@ -184,6 +184,8 @@ static const struct {
     {"count_priority: []\n", KVCA_ERR_CONFIG, "p:1:17: count_priority must be true or false; found an empty list"},
     {"decode_active_request_weight: .INF\n", KVCA_ERR_CONFIG,
      "p:1:31: decode_active_request_weight must be a finite number from 0 on; found .INF"},
+    {"decode_active_request_weight: .Inf\n", KVCA_ERR_CONFIG,
+     "p:1:31: decode_active_request_weight must be a finite number from 0 on; found .Inf"},
     {"decode_active_request_weight: .inf1\n", KVCA_ERR_CONFIG, "p:1:31: decode_active_request_weight must be"},
     {"count_priority: a long text, of which only the beginning is shown where it is told\n", KVCA_ERR_CONFIG,
      "p:1:17: count_priority must be true or false; found a long text, of which only the beginning is shown where "

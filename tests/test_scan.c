@@ -281,6 +281,23 @@ static void any_single_row_is_found(void **state)
     }
 }
 
+/* Past the groups whose ties are kept, those of the first and the last row are found again, over groups without any. */
+static void ties_are_found_again_past_groups_that_do_not_fit(void **state)
+{
+    struct scene *scene = *state;
+    uint64_t random = 3;
+    const size_t first_found = (size_t)256 * 64;
+    make_scene(scene, &shapes[0], ENDS, first_found + 3 * 64, &random);
+    for (size_t row = first_found; row < first_found + 2 * 64; row++) {
+        scene->capacity[row] = 1;
+    }
+    kvca_policy *policy = policy_for(&shapes[0]);
+    size_t *rows = malloc(LARGEST * sizeof *rows);
+    check_scene(scene, policy, rows, ENDS);
+    free(rows);
+    kvca_policy_free(policy);
+}
+
 /* Memory between two pages that may not be touched. */
 struct cage {
     char *pages;
@@ -372,6 +389,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(sets_of_every_size_have_the_ties_that_they_were_given, scene),
         cmocka_unit_test_prestate(any_single_row_is_found, scene),
+        cmocka_unit_test_prestate(ties_are_found_again_past_groups_that_do_not_fit, scene),
         cmocka_unit_test_prestate(nothing_is_read_beside_the_columns, scene),
     };
     int failed = cmocka_run_group_tests_name("scan", tests, NULL, NULL);
