@@ -195,15 +195,13 @@ def pool_seeds():
     for booking in range(5):
         one.grow(booking, booking).release(booking)
     yield "many_requests_on_one_rank", one
-    for variant in range(3):
-        many = Program(slots=7, variant=variant).claim()
-        for identity in range(10):
-            many.put(identity, 30 + identity)
-        for booking in range(20):
-            many.place(booking, booking)
-        many.own(Program.MANY).choose(variant, 256).choose(500, 512).choose(1, 2)
-        many.own(Program.MANY).choose(variant, 256).choose(200, 512).choose(0, 2)
-        yield f"many_slots_{variant}", many.step(Program.TIES)
+    for slots in range(8):
+        for variant in range(3):
+            many = Program(slots=slots, variant=variant).claim()
+            many.own(Program.MANY).choose(variant, 256).choose(500, 512).choose(1, 2)
+            for seed in range(4):
+                many.own(Program.MANY).choose(seed, 256).choose(500, 512).choose(0, 2)
+            yield f"many_steps_{slots}_{variant}", many.step(Program.TIES)
     yield "moved", two_ranks().place(0, 5).own(Program.MOVE).place(1, 5).own(Program.MOVE).release(0)
     yield "attached_to_less", two_ranks().own(Program.ATTACH_TO_LESS).choose(64, 1000).choose(0, 7)
     yield "repaired", two_ranks().place(0, 5).drain(1).own(Program.REPAIR).choose(1, 2).place(1, 5)
