@@ -62,7 +62,11 @@ static struct shared_pool create(int descriptor)
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-    pthread_mutex_init(shared.mutex, &attributes);
+    int error = pthread_mutex_init(shared.mutex, &attributes);
+    if (error != 0) {
+        errno = error;
+        fail("pthread_mutex_init"); /* not every kernel has what a robust one needs */
+    }
     pthread_mutexattr_destroy(&attributes);
     const kvca_params params = KVCA_PARAMS_DEFAULT;
     size_t bytes = shared_bytes() - POOL_OFFSET;
