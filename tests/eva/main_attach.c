@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A block of any bytes: whatever it holds, no more of it is read than there is, and what is taken for a pool fits.
+ *
+ * eva: -eva-auto-loop-unroll 32 -eva-alloc-builtin fresh -eva-domains equality,symbolic-locations
+ */
+#include <stdlib.h>
+
+#include <kvca/pool.h>
+
+#include "any.h"
+#include "../../src/ledger.h"
+
+/* Around what a head takes, and what the pools of one rank and one owner, and of 64 and 8, take. */
+static const size_t sizes[] = {1, 8, 415, 416, 417, 1471, 1472, 8192, 16384};
+
+int main(void)
+{
+    const size_t bytes = sizes[any_of(0, sizeof sizes / sizeof *sizes - 1)];
+    void *block = malloc(bytes);
+    kvca_pool *pool = NULL;
+    if (!block) {
+        return 1;
+    }
+    make_any(block, bytes);
+    kvca_status status = kvca_pool_attach(any_bool() ? block : NULL, bytes, any_bool() ? &pool : NULL);
+    //@ assert small: bytes < sizeof(struct kvca_pool) ==> status != 0;
+    if (status == KVCA_OK) {
+        //@ assert fits: pool->bytes <= bytes;
+        //@ assert ranks: pool->max_ranks <= 1048576;
+        kvca_pool_max_ranks(pool);
+        kvca_pool_snapshot_bytes(pool);
+    }
+    kvca_pool_bytes(any_half_word(), any_half_word());
+    free(block);
+    return 0;
+}

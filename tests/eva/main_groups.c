@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two groups of rows, the last of them short. The rows of a group are looked at as one, so that nothing is known of a
+ * selection: what is shown is that memory is sound.
+ *
+ * eva: -eva-auto-loop-unroll 16 -eva-slevel 30 -eva-slevel-function count_bits:0,nth_bit:0
+ * eva: -eva-partition-value params_case,call_case
+ */
+#include "any.h"
+
+#define ROWS 66
+#define FEWEST_COLUMNS 3
+
+static size_t any_count(void)
+{
+    return ROWS;
+}
+
+static size_t room(void)
+{
+    return (size_t)(any_word() % (ROWS + 1));
+}
+
+static void check_selection(const kvca_ranks *ranks, const kvca_selection *selection)
+{
+    (void)ranks;
+    (void)selection;
+}
+
+#include "rows.h"

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The set of warned ranks, with any ranks without end, in any era, while other threads write to it.
+ *
+ * eva: -eva-auto-loop-unroll 16
+ */
+#include "any.h"
+#include "../../src/random.h"
+#include "../../src/warned.h"
+#include "../../src/watch.h"
+
+static struct kvca_warned warned;
+static struct kvca_watch watch;
+
+int main(void)
+{
+    uint64_t generator = any_word();
+    kvca_unpredictable_seed(&warned);
+    for (;;) {
+        uint64_t era = kvca_warned_begin(&warned);
+        kvca_warned_add(&warned, any_bool() ? era : any_word(), any_word(), any_half_word());
+        uint64_t count = any_word() | 1;
+        size_t row = 0;
+        kvca_watch_sample(&watch, count, &row);
+        kvca_watch_learn(&watch, any_word(), any_word());
+        kvca_watch_knows(&watch, any_word(), any_word());
+        uint64_t drawn = kvca_draw(&generator, 1 + any_word() % 1048576);
+        //@ assert drawn: drawn < 1048576;
+    }
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Analyses the core with Frama-C's Eva (Debian: frama-c-base) by each driver here, main_*.c: no undefined behaviour, and
+# what the drivers assert. Tells of each driver what was reached and how many alarms there are. Fails when they are not
+# exactly those of alarms.txt. With names of drivers as arguments, does those alone. Eva's logs go to the folder EVA_LOGS,
+# if it is set.
+#
+# A driver begins with its own options in lines of the form "eva: -option...".
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+work=${EVA_LOGS:-}
+if [ -z "$work" ]; then
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+fi
+
+core=(src/{params,policy,random,select,status,variant,warned}.c src/pool*.c)
+headers='-Iinclude -Itests/eva -U__x86_64__ -U__aarch64__ -include tests/eva/c11.h'
+
+# The parts of a selection return what they did: so their callers must see each answer with what belongs to it.
+answers=kvca_select:0,kvca_tie_set:0,kvca_view_pick:0,kvca_view_list:0,kvca_keys_pick:0,kvca_only_pick:0
+answers+=,pick:0,list:0,pick_keys:0,pick_many_keys:0,pick_by_keys:0,finish:0
+answers+=,kvca_params_validate:0,kvca_policy_new:0,kvca_pool_init:0,kvca_pool_attach:0,prepare:0,lay_out:0
+answers+=,choose:0,choose_by_columns:0,kvca_pool_place:0,find_booking:0,begin:0
+for name in pick_by pick_small pick_cost pick_packed pick_{many_,}general \
+    pick_{many_,}{packed,cost}_{one_limit,capacity,any,share}; do
+    answers+=,$name:0:1:2:3:4
+done
+
+# Where a scan loops over rows nothing need be told apart.
+loops=best_of_group:0,scan:10,judge:0,judge_slots:0,fitting:0,cost_of:0,take:0,kvca_draw:10
+# Nor where it looks for ranks to be warned about.
+loops+=,look_at_row:0,kvca_warned_begin:0,kvca_warned_add:0,find:0,refresh:0,age:0,mark_of:0
+
+# Signed overflow, and doubles that no integer holds, are looked for by default. Infinities are meant.
+options=(-c11 -machdep gcc_x86_64 -kernel-warn-key CERT:EXP:46=inactive
+    -warn-special-float none -eva -eva-slevel 200 -eva-slevel-function "$loops"
+    -eva-split-return auto -eva-split-return-function "$answers")
+
+analyse() {
+    local driver=$1 log=$work/${1##*/}.log
+    local own
+    read -r -a own <<< "$(sed -n 's/^.*eva: //p' "$driver" | tr '\n' ' ')"
+    frama-c "${options[@]}" "${own[@]}" -cpp-extra-args="$headers" "${core[@]}" tests/eva/stubs.c "$driver" \
+        > "$log" 2>&1 || { tail -20 "$log"; return 1; }
+    grep -q '^\[eva\] done for function main' "$log" || { tail -20 "$log"; return 1; }
+}
+
+# Each alarm of a log as one line: where, without the line's number, and what.
+alarms() {
+    awk '/^\[eva:alarm\]/ { if (text) print text; text = $0; next }
+         /^  / && text { text = text $0; next }
+         { if (text) print text; text = "" }
+         END { if (text) print text }' "$1" |
+        sed -E 's/^\[eva:alarm\] //; s/:[0-9]+: Warning: */: /; s/  +/ /g; s/got status (unknown|invalid).*/is not shown/' |
+        sort -u
+}
+
+# What was reached, of how much, as Eva's summary says.
+reached() {
+    sed -n '/ANALYSIS SUMMARY/,$p' "$1" | sed -nE 's/^ +([0-9]+) functions analyzed.*/\1 functions/p
+        s/^ +In these functions, ([0-9]+) statements reached \(out of ([0-9]+)\).*/, \1 of their \2 statements/p' |
+        tr -d '\n'
+}
+
+drivers=("$@")
+[ ${#drivers[@]} -gt 0 ] || drivers=(tests/eva/main_*.c)
+failed=0
+for driver in "${drivers[@]}"; do
+    name=$(basename "$driver" .c)
+    SECONDS=0
+    if ! analyse "$driver"; then
+        printf '%s: Eva did not finish\n' "$name"
+        failed=1
+        continue
+    fi
+    alarms "$work/$name.c.log" > "$work/found"
+    sed -n "s/^$name: //p" tests/eva/alarms.txt | sort > "$work/explained"
+    printf '%s: %s, %d alarms, %d s\n' "$name" "$(reached "$work/$name.c.log")" "$(wc -l < "$work/found")" "$SECONDS"
+    if ! diff "$work/explained" "$work/found" > "$work/diff"; then
+        sed -n "s/^>/  not explained:/p; s/^</  explained, and not found:/p" "$work/diff"
+        failed=1
+    fi
+done
+exit $failed
