@@ -97,7 +97,7 @@ static uint64_t blocks_on(const struct model *model, size_t slot)
     uint64_t blocks = 0;
     for (size_t i = 0; i < BOOKINGS; i++) {
         const struct model_booking *booking = &model->bookings[i];
-        blocks += is_live(model, booking) && booking->slot == slot ? booking->blocks : 0;
+        blocks += booking->slot == slot && is_live(model, booking) ? booking->blocks : 0;
     }
     return blocks;
 }
@@ -106,7 +106,7 @@ static uint64_t requests_on(const struct model *model, size_t slot)
 {
     uint64_t requests = 0;
     for (size_t i = 0; i < BOOKINGS; i++) {
-        requests += is_live(model, &model->bookings[i]) && model->bookings[i].slot == slot;
+        requests += model->bookings[i].slot == slot && is_live(model, &model->bookings[i]);
     }
     return requests;
 }

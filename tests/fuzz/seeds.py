@@ -198,9 +198,9 @@ def pool_seeds():
     for slots in range(8):
         for variant in range(3):
             many = Program(slots=slots, variant=variant).claim()
-            many.own(Program.MANY).choose(variant, 256).choose(500, 512).choose(1, 2)
+            many.own(Program.MANY).choose(variant, 256).choose(1, 2).choose(500, 512)
             for seed in range(4):
-                many.own(Program.MANY).choose(seed, 256).choose(500, 512).choose(0, 2)
+                many.own(Program.MANY).choose(seed, 256).choose(0, 2).choose(60, 64)
             yield f"many_steps_{slots}_{variant}", many.step(Program.TIES)
     yield "moved", two_ranks().place(0, 5).own(Program.MOVE).place(1, 5).own(Program.MOVE).release(0)
     yield "attached_to_less", two_ranks().own(Program.ATTACH_TO_LESS).choose(64, 1000).choose(0, 7)
