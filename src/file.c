@@ -25,10 +25,11 @@ static kvca_status cannot_read(const char *name, int number, kvca_error *error)
     return KVCA_ERR_FILE;
 }
 
-/* What there is room for is full, each time. */
-static kvca_status make_room(char **text, size_t *room)
+/* Twice the room, which is full each time, and no more than `most`. */
+static kvca_status make_room(char **text, size_t *room, size_t most)
 {
     size_t wanted = *room == 0 ? FIRST_ROOM : *room * 2;
+    wanted = wanted < most ? wanted : most;
     char *grown = realloc(*text, wanted);
     if (!grown) {
         return KVCA_ERR_NO_MEMORY;
@@ -43,11 +44,10 @@ static kvca_status read_all(FILE *stream, const char *name, size_t max_bytes, ch
 {
     size_t room = 0;
     while (*size <= max_bytes) {
-        if (make_room(text, &room) != KVCA_OK) {
+        if (make_room(text, &room, max_bytes + 1) != KVCA_OK) { /* one byte more shows that there is more */
             return kvca_error_no_memory(error, name);
         }
-        size_t left = max_bytes + 1 - *size;
-        size_t want = room - *size < left ? room - *size : left;
+        size_t want = room - *size;
         size_t got = fread(*text + *size, 1, want, stream);
         *size += got;
         if (ferror(stream)) {
