@@ -49,7 +49,8 @@ static unsigned long number_in(const char *variable)
 
 size_t rounds(size_t usual)
 {
-    return usual / number_in("KVCA_TEST_SHARE") * number_in("KVCA_TEST_TIMES");
+    size_t share = usual / number_in("KVCA_TEST_SHARE");
+    return (share > 0 ? share : 1) * number_in("KVCA_TEST_TIMES");
 }
 
 kvca_policy *make_policy(kvca_params params)
