@@ -385,8 +385,9 @@ kvca_status kvca_policy_file_read(const char *text, size_t size, const char *nam
     if (!kvca_role_name(role)) {
         return kvca_error_set(error, KVCA_ERR_ROLE, name, 0, 0, "%s", kvca_strerror(KVCA_ERR_ROLE));
     }
+    const struct kvca_source source = {.name = name, .text = text, .size = size};
     struct kvca_document document;
-    kvca_status status = kvca_document_read(&document, text, size, KVCA_CONFIG_MAX_BYTES, name, error);
+    kvca_status status = kvca_document_read(&document, &source, KVCA_CONFIG_MAX_BYTES, error);
     if (status != KVCA_OK) {
         return status;
     }

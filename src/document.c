@@ -26,8 +26,7 @@ struct level {
 
 struct reader {
     yaml_parser_t parser;
-    const char *source;
-    size_t size;
+    struct kvca_source source;
     size_t characters; /* in the source */
     struct kvca_document *document;
     struct kvca_names anchors;
@@ -38,8 +37,7 @@ struct reader {
 
 static kvca_status out_of_memory(struct reader *reader)
 {
-    kvca_error_no_memory(reader->error, reader->document->name);
-    return KVCA_ERR_NO_MEMORY;
+    return kvca_error_no_memory(reader->error, reader->source.name);
 }
 
 /* Copies text into the document, where it is terminated and stays in one place. */
@@ -89,19 +87,6 @@ static void link_newest(struct reader *reader)
     level->last = newest;
 }
 
-/* The line and column of a byte, where libyaml does not tell them. */
-static void place_of(const char *text, size_t size, size_t offset, size_t *line, size_t *column)
-{
-    *line = 1;
-    *column = 1;
-    for (size_t i = 0; i < offset; i++) {
-        bool ends_line = text[i] == '\n' || (text[i] == '\r' && (i + 1 == size || text[i + 1] != '\n'));
-        bool continues = ((unsigned char)text[i] & 0xc0) == 0x80;
-        *line += ends_line;
-        *column = ends_line ? 1 : *column + !continues;
-    }
-}
-
 static size_t count_characters(const char *text, size_t size)
 {
     size_t characters = 0;
@@ -111,15 +96,53 @@ static size_t count_characters(const char *text, size_t size)
     return characters;
 }
 
-/* Where libyaml puts a mark. The end of a text that ends within a line it takes for the beginning of one more line. */
-static void place_of_mark(const struct reader *reader, const yaml_mark_t *mark, size_t *line, size_t *column)
+struct place {
+    size_t line;
+    size_t column;
+};
+
+/* Of a byte, where libyaml does not tell it. */
+static struct place place_of(const struct kvca_source *source, size_t offset)
+{
+    const char *text = source->text;
+    if (source->line != 0) {
+        return (struct place){source->line, source->column + count_characters(text, offset)};
+    }
+    struct place place = {1, 1};
+    for (size_t i = 0; i < offset; i++) {
+        bool ends_line = text[i] == '\n' || (text[i] == '\r' && (i + 1 == source->size || text[i + 1] != '\n'));
+        bool continues = ((unsigned char)text[i] & 0xc0) == 0x80;
+        place.line += ends_line;
+        place.column = ends_line ? 1 : place.column + !continues;
+    }
+    return place;
+}
+
+/*
+ * Where libyaml puts a mark. The end of a text that ends within a line it takes for the beginning of one more line, and
+ * characters within a line of a file, like a carriage return, for the ends of lines.
+ */
+static struct place place_of_mark(const struct reader *reader, const yaml_mark_t *mark)
 {
     if (mark->index >= reader->characters) {
-        place_of(reader->source, reader->size, reader->size, line, column);
-        return;
+        return place_of(&reader->source, reader->source.size);
     }
-    *line = mark->line + 1;
-    *column = mark->column + 1;
+    if (reader->source.line != 0) {
+        return (struct place){reader->source.line, reader->source.column + mark->index};
+    }
+    return (struct place){mark->line + 1, mark->column + 1};
+}
+
+static kvca_status fail(const struct reader *reader, kvca_status status, struct place place, const char *format, ...)
+    KVCA_PRINTF(4, 5);
+
+static kvca_status fail(const struct reader *reader, kvca_status status, struct place place, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    kvca_error_vset(reader->error, status, reader->source.name, place.line, place.column, format, arguments);
+    va_end(arguments);
+    return status;
 }
 
 /* Appends a node that begins at `mark` and otherwise has the content of `content`. */
@@ -128,11 +151,9 @@ static kvca_status add_node(struct reader *reader, yaml_mark_t mark, struct kvca
     if (make_room(reader->document) != KVCA_OK) {
         return out_of_memory(reader);
     }
-    size_t line;
-    size_t column;
-    place_of_mark(reader, &mark, &line, &column);
-    content.line = (uint32_t)line;
-    content.column = (uint32_t)column;
+    struct place place = place_of_mark(reader, &mark);
+    content.line = (uint32_t)place.line;
+    content.column = (uint32_t)place.column;
     content.next = 0;
     reader->document->nodes[reader->document->count++] = content;
     link_newest(reader);
@@ -181,10 +202,8 @@ static kvca_status open_node(struct reader *reader, const yaml_event_t *event, e
                              const yaml_char_t *anchor)
 {
     if (reader->depth == KVCA_CONFIG_MAX_DEPTH) {
-        return kvca_error_set(reader->error, KVCA_ERR_TOO_LARGE, reader->document->name, event->start_mark.line + 1,
-                              event->start_mark.column + 1,
-                              "lists and mappings may nest at most %d levels deep; this one is deeper",
-                              KVCA_CONFIG_MAX_DEPTH);
+        return fail(reader, KVCA_ERR_TOO_LARGE, place_of_mark(reader, &event->start_mark),
+                    "lists and mappings may nest at most %d levels deep; this one is deeper", KVCA_CONFIG_MAX_DEPTH);
     }
     struct kvca_node node = {.kind = kind, .tagged = tagged, .open = true};
     kvca_status status = add_node(reader, event->start_mark, node);
@@ -211,9 +230,8 @@ static kvca_status add_alias(struct reader *reader, const yaml_event_t *event)
         fault = "it stands inside what it refers to";
     }
     if (fault) {
-        return kvca_error_set(reader->error, KVCA_ERR_YAML, reader->document->name, event->start_mark.line + 1,
-                              event->start_mark.column + 1, "the alias *%s cannot be followed: %s",
-                              kvca_excerpt(anchor, strlen(anchor)).text, fault);
+        return fail(reader, KVCA_ERR_YAML, place_of_mark(reader, &event->start_mark),
+                    "the alias *%s cannot be followed: %s", kvca_excerpt(anchor, strlen(anchor)).text, fault);
     }
     return add_node(reader, event->start_mark, reader->document->nodes[name->node]);
 }
@@ -221,9 +239,9 @@ static kvca_status add_alias(struct reader *reader, const yaml_event_t *event)
 static kvca_status start_document(struct reader *reader, const yaml_event_t *event)
 {
     if (reader->document->count > 1) {
-        return kvca_error_set(reader->error, KVCA_ERR_CONFIG, reader->document->name, event->start_mark.line + 1,
-                              event->start_mark.column + 1,
-                              "a second document begins here; a file must hold exactly one");
+        return fail(reader, KVCA_ERR_CONFIG, place_of_mark(reader, &event->start_mark),
+                    "a second document begins here; %s must hold exactly one",
+                    reader->source.line == 0 ? "a file" : "a line");
     }
     return KVCA_OK;
 }
@@ -252,33 +270,31 @@ static kvca_status take_event(struct reader *reader, const yaml_event_t *event)
     }
 }
 
+/* What the text is to its reader. */
+static const char *subject(const struct reader *reader)
+{
+    return reader->source.line == 0 ? "the document" : "this line";
+}
+
 static kvca_status fail_in_bytes(struct reader *reader)
 {
-    size_t line;
-    size_t column;
     size_t problem = reader->parser.problem_offset;
-    place_of(reader->source, reader->size, problem < reader->size ? problem : reader->size, &line, &column);
-    return kvca_error_set(reader->error, KVCA_ERR_YAML, reader->document->name, line, column,
-                          "the document is not text in UTF-8: %s", reader->parser.problem);
+    size_t size = reader->source.size;
+    return fail(reader, KVCA_ERR_YAML, place_of(&reader->source, problem < size ? problem : size),
+                "%s is not text in UTF-8: %s", subject(reader), reader->parser.problem);
 }
 
 static kvca_status fail_in_syntax(struct reader *reader)
 {
     const yaml_parser_t *parser = &reader->parser;
-    const char *name = reader->document->name;
-    size_t line;
-    size_t column;
-    place_of_mark(reader, &parser->problem_mark, &line, &column);
+    const char *wanted = reader->source.line == 0 ? "YAML" : "one JSON object";
+    struct place place = place_of_mark(reader, &parser->problem_mark);
     if (!parser->context) {
-        return kvca_error_set(reader->error, KVCA_ERR_YAML, name, line, column, "the document is not YAML: %s",
-                              parser->problem);
+        return fail(reader, KVCA_ERR_YAML, place, "%s is not %s: %s", subject(reader), wanted, parser->problem);
     }
-    size_t context_line;
-    size_t context_column;
-    place_of_mark(reader, &parser->context_mark, &context_line, &context_column);
-    return kvca_error_set(reader->error, KVCA_ERR_YAML, name, line, column,
-                          "the document is not YAML: %s, %s that begins in line %zu, column %zu", parser->problem,
-                          parser->context, context_line, context_column);
+    struct place context = place_of_mark(reader, &parser->context_mark);
+    return fail(reader, KVCA_ERR_YAML, place, "%s is not %s: %s, %s that begins in line %zu, column %zu",
+                subject(reader), wanted, parser->problem, parser->context, context.line, context.column);
 }
 
 static kvca_status fail_in_parser(struct reader *reader)
@@ -310,8 +326,8 @@ static kvca_status read_events(struct reader *reader)
         }
     }
     if (reader->document->count == 1) {
-        return kvca_error_set(reader->error, KVCA_ERR_CONFIG, reader->document->name, 1, 1,
-                              "the document is empty: nothing but white space and comments");
+        return fail(reader, KVCA_ERR_CONFIG, place_of(&reader->source, 0),
+                    "%s is empty: nothing but white space and comments", subject(reader));
     }
     return KVCA_OK;
 }
@@ -322,82 +338,79 @@ static kvca_status parse(struct reader *reader)
         return out_of_memory(reader);
     }
     yaml_parser_set_encoding(&reader->parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&reader->parser, (const unsigned char *)reader->source, reader->size);
+    yaml_parser_set_input_string(&reader->parser, (const unsigned char *)reader->source.text, reader->source.size);
     kvca_status status = read_events(reader);
     yaml_parser_delete(&reader->parser);
     kvca_names_free(&reader->anchors);
     return status;
 }
 
-static kvca_status check_size(const char *text, size_t size, size_t max_bytes, const char *name, kvca_error *error)
+static kvca_status check_size(const struct reader *reader, size_t max_bytes)
 {
-    if (size <= max_bytes) {
+    if (reader->source.size <= max_bytes) {
         return KVCA_OK;
     }
-    size_t line;
-    size_t column;
-    place_of(text, size, max_bytes, &line, &column);
-    return kvca_error_set(error, KVCA_ERR_TOO_LARGE, name, line, column,
-                          "the document may be at most %zu bytes long; here it passes that", max_bytes);
+    return fail(reader, KVCA_ERR_TOO_LARGE, place_of(&reader->source, max_bytes),
+                "%s may be at most %zu bytes long; here it passes that", subject(reader), max_bytes);
 }
 
 /* libyaml compares each %TAG directive with all before it. No value of ours may have a tag, so none is needed. */
-static kvca_status check_directives(const char *text, size_t size, const char *name, kvca_error *error)
+static kvca_status check_directives(const struct reader *reader)
 {
     static const char directive[] = "%TAG";
     const size_t length = sizeof directive - 1;
-    for (size_t i = 0; i + length <= size; i++) {
+    const char *text = reader->source.text;
+    for (size_t i = 0; i + length <= reader->source.size; i++) {
         bool begins_line = i == 0 || text[i - 1] == '\n' || text[i - 1] == '\r';
         if (begins_line && memcmp(text + i, directive, length) == 0) {
-            size_t line;
-            size_t column;
-            place_of(text, size, i, &line, &column);
-            return kvca_error_set(error, KVCA_ERR_CONFIG, name, line, column,
-                                  "the directive %%TAG is not accepted, since explicit tags are not");
+            return fail(reader, KVCA_ERR_CONFIG, place_of(&reader->source, i),
+                        "the directive %%TAG is not accepted, since explicit tags are not");
         }
     }
     return KVCA_OK;
 }
 
 /* A byte order mark is no part of the text: columns are counted without it. */
-static void skip_byte_order_mark(const char **text, size_t *size)
+static void skip_byte_order_mark(struct kvca_source *source)
 {
     static const char mark[] = "\xef\xbb\xbf";
-    if (*size >= sizeof mark - 1 && memcmp(*text, mark, sizeof mark - 1) == 0) {
-        *text += sizeof mark - 1;
-        *size -= sizeof mark - 1;
+    if (source->size >= sizeof mark - 1 && memcmp(source->text, mark, sizeof mark - 1) == 0) {
+        source->text += sizeof mark - 1;
+        source->size -= sizeof mark - 1;
     }
 }
 
-kvca_status kvca_document_read(struct kvca_document *document, const char *text, size_t size, size_t max_bytes,
-                               const char *name, kvca_error *error)
+static kvca_status read_document(struct reader *reader)
 {
-    kvca_status status = check_size(text, size, max_bytes, name, error);
-    if (status != KVCA_OK) {
-        return status;
-    }
-    skip_byte_order_mark(&text, &size);
-    status = check_directives(text, size, name, error);
-    if (status != KVCA_OK) {
-        return status;
-    }
+    struct kvca_document *document = reader->document;
     /* A scalar can be longer than what it is written as: at most "\L", two bytes that stand for three. With its
      * terminator, one that stands for an omitted value takes a byte for, say, a colon. */
+    size_t size = reader->source.size;
     size_t text_room = size + size / 2 + size + 2;
-    *document = (struct kvca_document){.name = name, .text = malloc(text_room), .text_room = text_room};
-    struct reader reader = {
-        .source = text,
-        .size = size,
-        .characters = count_characters(text, size),
-        .document = document,
-        .error = error,
-    };
+    *document =
+        (struct kvca_document){.name = reader->source.name, .text = malloc(text_room), .text_room = text_room};
     if (!document->text || make_room(document) != KVCA_OK) {
-        status = out_of_memory(&reader);
-    } else {
-        document->nodes[document->count++] = (struct kvca_node){0}; /* index 0 stands for none */
-        status = parse(&reader);
+        return out_of_memory(reader);
     }
+    document->nodes[document->count++] = (struct kvca_node){0}; /* index 0 stands for none */
+    return parse(reader);
+}
+
+kvca_status kvca_document_read(struct kvca_document *document, const struct kvca_source *source, size_t max_bytes,
+                               kvca_error *error)
+{
+    struct reader reader = {.source = *source, .document = document, .error = error};
+    kvca_status status = check_size(&reader, max_bytes);
+    if (status != KVCA_OK) {
+        return status;
+    }
+    skip_byte_order_mark(&reader.source);
+    status = check_directives(&reader);
+    if (status != KVCA_OK) {
+        return status;
+    }
+    reader.characters = count_characters(reader.source.text, reader.source.size);
+    status = read_document(&reader);
     if (status != KVCA_OK) {
         kvca_document_free(document);
     }

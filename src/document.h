@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A YAML document as a tree of nodes that know their place in the text. Structure alone is read here; what keys and
- * values mean is for the reader of the tree (config.c, and the command's ranks file).
+ * values mean is for the reader of the tree (config.c, and the command's ranks files and traces).
  */
 #ifndef KVCA_DOCUMENT_H
 #define KVCA_DOCUMENT_H
@@ -35,12 +35,21 @@ struct kvca_document {
     size_t text_room;
 };
 
+/* A text that a document is read from. */
+struct kvca_source {
+    const char *name; /* what messages call the file; borrowed */
+    const char *text;
+    size_t size;
+    size_t line;   /* 0 for a whole file; otherwise the text is an object of JSON in this line of the file, */
+    size_t column; /* from this column on, with nothing but blanks before it */
+};
+
 /*
  * Reads exactly one document of at most `max_bytes` bytes and KVCA_CONFIG_MAX_DEPTH levels. Free `document` after
  * KVCA_OK; after anything else there is nothing to free.
  */
-kvca_status kvca_document_read(struct kvca_document *document, const char *text, size_t size, size_t max_bytes,
-                               const char *name, kvca_error *error);
+kvca_status kvca_document_read(struct kvca_document *document, const struct kvca_source *source, size_t max_bytes,
+                               kvca_error *error);
 
 void kvca_document_free(struct kvca_document *document);
 

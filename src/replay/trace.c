@@ -16,11 +16,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../fields.h"
+#include "../scalar.h"
 #include "../tool/tool.h"
-#include "json_line.h"
 #include "trace_field.h"
 
 #define TRACE_MAX_BYTES ((size_t)1 << 30)
+
+/* Of a Mooncake trace: room for the hash_ids of the longest prompt, were they for blocks of 16 tokens. */
+#define LINE_MAX_BYTES ((size_t)16 << 20)
 
 #define FIRST_ROOM ((size_t)1024)
 
@@ -37,6 +41,7 @@ struct format {
     const char *header; /* the first line; NULL where every line is a JSON object */
     const char *names[COLUMNS];
     double units_per_second; /* of arrival.number */
+    /* Of CSV: */
     bool (*read_arrival)(const struct replay_field *field, struct replay_arrival *arrival);
     const char *arrival_accepted;
 };
@@ -130,9 +135,8 @@ static const struct format PLAIN = {
 static const struct format MOONCAKE = {
     .names = {"timestamp", "input_length", "output_length"},
     .units_per_second = 1000,
-    .read_arrival = replay_field_milliseconds,
-    .arrival_accepted = REPLAY_MILLISECONDS_ACCEPTED,
 };
+static const struct kvca_schema MOONCAKE_SCHEMA = {"key of a request", MOONCAKE.names, COLUMNS, true};
 
 /* Splits the current line at its commas. */
 static kvca_status split_line(const struct reading *reading, struct replay_field fields[COLUMNS])
@@ -152,63 +156,18 @@ static kvca_status split_line(const struct reading *reading, struct replay_field
     return KVCA_OK;
 }
 
-static kvca_status refuse_json(const struct reading *reading, const struct replay_field *line,
-                               const struct replay_json_fault *fault)
-{
-    const char *end = line->text + line->length;
-    if (fault->at == end) {
-        return refuse(reading, end, "this JSON object is not complete; each line must be one");
-    }
-    if (fault->at == line->text) { /* all else that JSON may be */
-        return refuse(reading, fault->at, "each line must be a JSON object; found \"%s\"",
-                      kvca_excerpt(line->text, line->length).text);
-    }
-    return refuse(reading, fault->at, "this line is not one JSON object: %s; found \"%s\"", fault->what,
-                  kvca_excerpt(fault->at, (size_t)(end - fault->at)).text);
-}
-
-/* What stands behind the blanks at the beginning of the current line, which is not blank. */
-static struct replay_field indented(const struct reading *reading)
-{
-    struct replay_field rest = reading->line;
-    while (is_blank_character(*rest.text)) {
-        rest.text++;
-        rest.length--;
-    }
-    return rest;
-}
-
-/* Reads the current line as JSON. */
-static kvca_status read_object(const struct reading *reading, struct replay_field fields[COLUMNS])
-{
-    const char *const *names = reading->format->names;
-    const struct replay_field line = indented(reading);
-    struct replay_json_fault fault;
-    if (!replay_json_line(&line, names, COLUMNS, fields, &fault)) {
-        return refuse_json(reading, &line, &fault);
-    }
-    for (int column = 0; column < COLUMNS; column++) {
-        if (!fields[column].text) {
-            return refuse(reading, reading->line.text, "this object has no %s; %s, %s and %s are needed",
-                          names[column], names[ARRIVAL], names[PROMPT], names[OUTPUT]);
-        }
-    }
-    return KVCA_OK;
-}
-
 static kvca_status refuse_field(const struct reading *reading, enum column column, const struct replay_field *field,
                                 const char *accepted)
 {
-    bool json = !reading->format->header; /* where a text has its quotes already */
-    return refuse(reading, json ? reading->line.text : field->text,
-                  json ? "%s must be %s; found %s" : "%s must be %s; found \"%s\"", reading->format->names[column],
-                  accepted, kvca_excerpt(field->text, field->length).text);
+    return refuse(reading, field->text, "%s must be %s; found \"%s\"", reading->format->names[column], accepted,
+                  kvca_excerpt(field->text, field->length).text);
 }
 
-static kvca_status read_entry(const struct reading *reading, struct entry *entry)
+/* Reads the current line as CSV. */
+static kvca_status read_csv(const struct reading *reading, struct entry *entry)
 {
     struct replay_field fields[COLUMNS];
-    kvca_status status = reading->format->header ? split_line(reading, fields) : read_object(reading, fields);
+    kvca_status status = split_line(reading, fields);
     if (status != KVCA_OK) {
         return status;
     }
@@ -222,6 +181,105 @@ static kvca_status read_entry(const struct reading *reading, struct entry *entry
         return refuse_field(reading, OUTPUT, &fields[OUTPUT], REPLAY_COUNT_ACCEPTED);
     }
     return KVCA_OK;
+}
+
+static kvca_status read_milliseconds(const struct kvca_document *document, const struct kvca_node *node,
+                                     double *milliseconds, kvca_error *error)
+{
+    enum kvca_scalar_type type = kvca_scalar_type(node);
+    bool number = type == KVCA_SCALAR_INTEGER || type == KVCA_SCALAR_FLOAT;
+    if (number && kvca_scalar_double(node, milliseconds) != KVCA_OK) {
+        return kvca_error_no_memory(error, document->name);
+    }
+    if (number && *milliseconds >= 0 && *milliseconds <= REPLAY_MOST_SECONDS * 1000) {
+        return KVCA_OK;
+    }
+    return kvca_fields_refuse(document, node, MOONCAKE.names[ARRIVAL], REPLAY_MILLISECONDS_ACCEPTED, error);
+}
+
+static kvca_status read_tokens(const struct kvca_document *document, enum column column, const struct kvca_node *node,
+                               uint64_t *count, kvca_error *error)
+{
+    bool integer = kvca_scalar_type(node) == KVCA_SCALAR_INTEGER && kvca_scalar_uint64(node, count);
+    if (integer && *count <= REPLAY_MOST_TOKENS) {
+        return KVCA_OK;
+    }
+    return kvca_fields_refuse(document, node, MOONCAKE.names[column], REPLAY_COUNT_ACCEPTED, error);
+}
+
+/* Finds the values in an object. */
+static kvca_status find_values(const struct kvca_document *document, struct kvca_fields *fields, kvca_error *error)
+{
+    const char *const *names = MOONCAKE.names;
+    const struct kvca_node *root = kvca_document_root(document);
+    kvca_status status = kvca_fields_read(document, root, "a line", &MOONCAKE_SCHEMA, fields, error);
+    for (int column = 0; column < COLUMNS && status == KVCA_OK; column++) {
+        if (!fields->values[column]) {
+            status = kvca_fields_fail(document, root, error, "this object has no %s; %s, %s and %s are needed",
+                                      names[column], names[ARRIVAL], names[PROMPT], names[OUTPUT]);
+        }
+    }
+    return status;
+}
+
+static kvca_status read_values(const struct kvca_document *document, struct entry *entry, kvca_error *error)
+{
+    struct kvca_fields fields;
+    kvca_status status = find_values(document, &fields, error);
+    if (status == KVCA_OK) {
+        status = read_milliseconds(document, fields.values[ARRIVAL], &entry->arrival.number, error);
+    }
+    if (status == KVCA_OK) {
+        status = read_tokens(document, PROMPT, fields.values[PROMPT], &entry->prompt_tokens, error);
+    }
+    if (status == KVCA_OK) {
+        status = read_tokens(document, OUTPUT, fields.values[OUTPUT], &entry->output_tokens, error);
+    }
+    return status;
+}
+
+/* What stands behind the blanks at the beginning of the current line, which is not blank. */
+static struct replay_field indented(const struct reading *reading)
+{
+    struct replay_field rest = reading->line;
+    while (is_blank_character(*rest.text)) {
+        rest.text++;
+        rest.length--;
+    }
+    return rest;
+}
+
+/*
+ * Reads the current line as YAML, of which JSON is a part. So a line that is no JSON, like
+ * {timestamp: 0, input_length: 1, output_length: 2}, is taken as well, and where libyaml lags behind JSON so does this:
+ * \u escapes of surrogates, and keys of more than 1024 characters, are refused.
+ */
+static kvca_status read_object(const struct reading *reading, struct entry *entry)
+{
+    const struct replay_field object = indented(reading);
+    if (*object.text != '{') {
+        return refuse(reading, object.text, "each line must be a JSON object; found \"%s\"",
+                      kvca_excerpt(object.text, object.length).text);
+    }
+    const struct kvca_source source = {
+        .name = reading->name,
+        .text = object.text,
+        .size = object.length,
+        .line = reading->line_number,
+        .column = column_of(reading, object.text),
+    };
+    struct kvca_document document;
+    kvca_status status = kvca_document_read(&document, &source, LINE_MAX_BYTES, reading->error);
+    if (status == KVCA_OK) {
+        status = read_values(&document, entry, reading->error);
+        kvca_document_free(&document);
+    }
+    return status;
+}
+
+static kvca_status read_entry(const struct reading *reading, struct entry *entry)
+{
+    return reading->format->header ? read_csv(reading, entry) : read_object(reading, entry);
 }
 
 static struct entry *add_entry(struct reading *reading)

@@ -40,24 +40,14 @@ static bool is_decimal(const struct replay_field *field)
     return field->length > 0;
 }
 
-static bool read_number(const struct replay_field *field, double most, struct replay_arrival *arrival)
+bool replay_field_seconds(const struct replay_field *field, struct replay_arrival *arrival)
 {
     char *end;
     if (!is_decimal(field)) {
         return false;
     }
     *arrival = (struct replay_arrival){.number = strtod(field->text, &end)};
-    return end == field->text + field->length && arrival->number <= most;
-}
-
-bool replay_field_seconds(const struct replay_field *field, struct replay_arrival *arrival)
-{
-    return read_number(field, REPLAY_MOST_SECONDS, arrival);
-}
-
-bool replay_field_milliseconds(const struct replay_field *field, struct replay_arrival *arrival)
-{
-    return read_number(field, REPLAY_MOST_SECONDS * 1000, arrival);
+    return end == field->text + field->length && arrival->number <= REPLAY_MOST_SECONDS;
 }
 
 static bool is_leap(int64_t year)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a field of a trace may hold, and how it is read. */
+/* What a field of a trace may hold, and how it is read from CSV. */
 #ifndef KVCA_REPLAY_TRACE_FIELD_H
 #define KVCA_REPLAY_TRACE_FIELD_H
 
@@ -35,9 +35,8 @@ struct replay_arrival {
 
 bool replay_field_count(const struct replay_field *field, uint64_t *count);
 
-/* Of these two, the byte after the field must be readable and no part of a number, as the comma before the next is. */
+/* The byte after the field must be readable and no part of a number, as the comma before the next is. */
 bool replay_field_seconds(const struct replay_field *field, struct replay_arrival *arrival);
-bool replay_field_milliseconds(const struct replay_field *field, struct replay_arrival *arrival);
 
 bool replay_field_date(const struct replay_field *field, struct replay_arrival *arrival);
 

@@ -353,8 +353,9 @@ kvca_status ranks_file_read(const char *text, size_t size, const char *name, str
                             kvca_error *error)
 {
     *file = (struct ranks_file){.ranks = {.count = 0}};
+    const struct kvca_source source = {.name = name, .text = text, .size = size};
     struct kvca_document document;
-    kvca_status status = kvca_document_read(&document, text, size, RANKS_MAX_BYTES, name, error);
+    kvca_status status = kvca_document_read(&document, &source, RANKS_MAX_BYTES, error);
     if (status != KVCA_OK) {
         return status;
     }

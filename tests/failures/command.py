@@ -51,7 +51,7 @@ FILES = {
     "mooncake.jsonl": "".join(
         f'{{"timestamp": {i * 250}, "input_length": {100 + i}, "output_length": {1 + i}, "hash_ids": [1, 2, {i}], '
         f'"note": {{"text": "a \\"text\\" that is long \\u00e4nough", "list": [1.5e3, true, null, []]}}}}\n'
-        for i in range(4)),
+        for i in range(2)),
     "faulty.csv": "arrival_s,prompt_tokens,output_tokens\n0,100,x\n",
     "empty.csv": "",
 }

@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     kvca_status status = replay_trace_read(text, size, NAME, &trace, &error);
     assert_int_equal(replay_trace_read(text, size, NAME, &again, NULL), status);
     if (status != KVCA_OK) {
-        assert_int_equal(status, KVCA_ERR_CONFIG);
+        assert_true(status == KVCA_ERR_CONFIG || status == KVCA_ERR_YAML || status == KVCA_ERR_TOO_LARGE);
         assert_int_equal(trace.count, 77);
         message_check(&error, status, NAME, text, size);
         return 0;
