@@ -80,8 +80,10 @@ KVCA_API kvca_status kvca_pool_init(void *memory, size_t bytes, uint32_t max_ran
 
 /**
  * Finds the pool that kvca_pool_init() made in this memory, perhaps by another process or an earlier version.
+ * What says where things lie in the block is checked; what is in the ledger is not: share a block with processes that
+ * may be trusted.
  * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_POOL_MEMORY (not aligned, or smaller than the pool in it) or
- *         KVCA_ERR_POOL_LAYOUT (no pool, or one of another layout). Needs no lock.
+ *         KVCA_ERR_POOL_LAYOUT (no pool, one of another layout, or one that leads outside its block). Needs no lock.
  */
 KVCA_API kvca_status kvca_pool_attach(void *memory, size_t bytes, kvca_pool **pool);
 
