@@ -7,6 +7,7 @@
 #
 # A driver begins with its own options in lines of the form "eva: -option...".
 set -euo pipefail
+self=$(realpath "$0")
 cd "$(dirname "$0")/../.."
 work=${EVA_LOGS:-}
 if [ -z "$work" ]; then
@@ -63,23 +64,23 @@ reached() {
         tr -d '\n'
 }
 
-drivers=("$@")
-[ ${#drivers[@]} -gt 0 ] || drivers=(tests/eva/main_*.c)
-failed=0
-for driver in "${drivers[@]}"; do
-    name=$(basename "$driver" .c)
-    SECONDS=0
-    if ! analyse "$driver"; then
-        printf '%s: Eva did not finish\n' "$name"
-        failed=1
-        continue
-    fi
-    alarms "$work/$name.c.log" > "$work/found"
-    sed -n "s/^$name: //p" tests/eva/alarms.txt | sort > "$work/explained"
-    printf '%s: %s, %d alarms, %d s\n' "$name" "$(reached "$work/$name.c.log")" "$(wc -l < "$work/found")" "$SECONDS"
-    if ! diff "$work/explained" "$work/found" > "$work/diff"; then
-        sed -n "s/^>/  not explained:/p; s/^</  explained, and not found:/p" "$work/diff"
-        failed=1
-    fi
-done
-exit $failed
+# Several drivers are analysed at once.
+if [ $# != 1 ]; then
+    [ $# -gt 0 ] || set -- tests/eva/main_*.c
+    printf '%s\n' "$@" | EVA_LOGS=$work xargs -P "$(nproc)" -n 1 "$self"
+    exit
+fi
+
+name=$(basename "$1" .c)
+if ! analyse "$1"; then
+    printf '%s: Eva did not finish\n' "$name"
+    exit 1
+fi
+log=$work/$name.c.log
+alarms "$log" > "$log.found"
+sed -n "s/^$name: //p" tests/eva/alarms.txt | sort > "$log.explained"
+printf '%s: %s, %d alarms, %d s\n' "$name" "$(reached "$log")" "$(wc -l < "$log.found")" "$SECONDS"
+if ! diff "$log.explained" "$log.found" > "$log.diff"; then
+    sed -n "s/^>/  not explained:/p; s/^</  explained, and not found:/p" "$log.diff"
+    exit 1
+fi
