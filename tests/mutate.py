@@ -47,7 +47,10 @@ STAGES = [
 ]
 VARIANTS = {"x86_64": ["plain", "avx2", "avx512"], "aarch64": ["plain", "neon"]}
 # Functions of the rule stay functions: all is compiled in a tenth of the time.
-CFLAGS = "-std=c11 -O1 -ffp-contract=off -fno-unsafe-math-optimizations -w -Iinclude".split() + ["-DLANES_INLINE=__attribute__((unused))"]
+CFLAGS = [
+    *"-std=c11 -O1 -ffp-contract=off -fno-unsafe-math-optimizations -w -Iinclude".split(),
+    "-DLANES_INLINE=__attribute__((unused))",
+]
 LIBRARIES = ["-lcmocka", "-lyaml", "-lm", "-lpthread"]
 SHARE = "20"  # of the long tests' rounds
 SECONDS = 60  # after which a test that still runs has caught the fault: it made a loop endless
@@ -73,7 +76,12 @@ REPLACEMENTS = [
     (r"\btrue\b", "false"),
     (r"\bfalse\b", "true"),
 ]
-STATEMENT = re.compile(r"^\s+(?!return\b|break\b|continue\b|case\b|goto\b)(?:[a-z_][\w.\->\[\] /%]*(?:[-+|&]?= [^{]*|\+\+|--)|[a-z_]\w*\(.*\)|\*\w+ = [^{]*);$")
+# An assignment or a call, but no declaration.
+DECLARATION = re.compile(r"^\s*(const|struct|uint\d+_t|size_t|bool|static|_Atomic|enum)\b")
+STATEMENT = re.compile(
+    r"^\s+(?!return\b|break\b|continue\b|case\b|goto\b)"
+    r"(?:[a-z_][\w.\->\[\] /%]*(?:[-+|&]?= [^{]*|\+\+|--)|[a-z_]\w*\(.*\)|\*\w+ = [^{]*);$"
+)
 NOT_CODE = re.compile(r"^\s*(#|_Static_assert|//|\*|/\*|kvca_fault_point\(\);)")
 
 
@@ -104,12 +112,13 @@ def faults_of(file):
         for pattern, replacement in REPLACEMENTS:
             for match in re.finditer(pattern, code):
                 yield Fault(file, number, text, text[: match.start()] + replacement + text[match.end() :])
-        if STATEMENT.match(code.rstrip()) and not re.match(r"^\s+(const|struct|uint\d+_t|size_t|bool|static|_Atomic|enum)\b", code):
+        if STATEMENT.match(code.rstrip()) and not DECLARATION.match(code):
             yield Fault(file, number, text, "")
 
 
 def run(command, **more):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **more)
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"}
+    return subprocess.run(list(map(str, command)), check=False, **output, **more)
 
 
 class Bench:
@@ -143,7 +152,8 @@ class Bench:
 
     def compile(self, source, target):
         vectors = f'-DKVCA_TEST_VECTORS="{self.folder}/tests/vectors"'
-        done = run([self.cc, *self.flags, vectors, '-DKVCA_MESON_VERSION=""', "-c", str(source), "-o", str(target)], cwd=self.folder)
+        flags = [*self.flags, vectors, '-DKVCA_MESON_VERSION=""']
+        done = run([self.cc, *flags, "-c", source, "-o", target], cwd=self.folder)
         return target if done.returncode == 0 else None
 
     def objects(self, changed):
@@ -167,7 +177,7 @@ class Bench:
         for suite, more, by_variant in self.suites:
             program = self.folder / f"test_{suite}"
             parts = [self.folder / f"{name}.o" for name in [f"test_{suite}.c", *more]]
-            linked = run([self.cc, *self.flags, *map(str, [*parts, *self.support, *objects]), *LIBRARIES, "-o", str(program)])
+            linked = run([self.cc, *self.flags, *parts, *self.support, *objects, *LIBRARIES, "-o", program])
             if linked.returncode != 0:
                 return "linker"
             for variant in self.variants() if by_variant else [None]:
