@@ -281,6 +281,30 @@ static void any_single_row_is_found(void **state)
     }
 }
 
+/* What has no rival uses no number up: the next draw is the same whether it came before or not. */
+static void only_ties_are_drawn(void **state)
+{
+    struct scene *scene = *state;
+    static const size_t counts[] = {1, 2, 64, 65, 130, 20000};
+    uint64_t random = 4;
+    kvca_policy *policy = policy_for(&shapes[0]);
+    for (size_t i = 0; i < COUNT(counts); i++) {
+        kvca_selection selection;
+        assert_int_equal(kvca_policy_set_seed(policy, 7), KVCA_OK);
+        make_scene(scene, &shapes[0], LAST, counts[i], &random);
+        kvca_ranks untied = ranks_in(scene);
+        assert_int_equal(kvca_select(policy, &untied, &selection), KVCA_OK);
+        assert_int_equal(selection.row, counts[i] - 1);
+        make_scene(scene, &shapes[0], EVERYWHERE, 1000, &random);
+        kvca_ranks tied = ranks_in(scene);
+        assert_int_equal(kvca_select(policy, &tied, &selection), KVCA_OK);
+        if (selection.row != expected_draw(scene, 7)) {
+            fail_msg("after %zu rows without a tie, another row is drawn", counts[i]);
+        }
+    }
+    kvca_policy_free(policy);
+}
+
 /* Past the groups whose ties are kept, those of the first and the last row are found again, over groups without any. */
 static void ties_are_found_again_past_groups_that_do_not_fit(void **state)
 {
@@ -389,6 +413,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(sets_of_every_size_have_the_ties_that_they_were_given, scene),
         cmocka_unit_test_prestate(any_single_row_is_found, scene),
+        cmocka_unit_test_prestate(only_ties_are_drawn, scene),
         cmocka_unit_test_prestate(ties_are_found_again_past_groups_that_do_not_fit, scene),
         cmocka_unit_test_prestate(nothing_is_read_beside_the_columns, scene),
     };
