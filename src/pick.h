@@ -182,11 +182,12 @@ static LANES_TARGET bool pick(const struct kvca_view *view, _Atomic uint64_t *ge
     return result != NOT_SOUND;
 }
 
-LANES_FN bool pick_by_keys(const struct kvca_ready *ready, const kvca_ranks *ranks, bool many,
+LANES_FN bool pick_by_keys(const struct kvca_ready *ready, size_t count, uint64_t request_blocks, bool many,
                            _Atomic uint64_t *generator, kvca_selection *selection)
 {
     const struct kvca_terms terms = {.packs = true};
-    const struct kvca_view view = {.terms = &terms, .ranks = ranks, .ready = ready};
+    const kvca_ranks ranks = {.count = count, .request_blocks = request_blocks};
+    const struct kvca_view view = {.terms = &terms, .ranks = &ranks, .ready = ready};
     uint64_t kept[KEPT_GROUPS];
     return pick_by(&view, way_of(&view, BY_READY, BY_LIMITS, false, many), kept, generator, selection) == PICKED;
 }
@@ -194,17 +195,15 @@ LANES_FN bool pick_by_keys(const struct kvca_ready *ready, const kvca_ranks *ran
 LANES_OUT bool pick_many_ready(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
                                _Atomic uint64_t *generator, kvca_selection *selection)
 {
-    const kvca_ranks ranks = {.count = count, .request_blocks = request_blocks};
-    return pick_by_keys(ready, &ranks, true, generator, selection);
+    return pick_by_keys(ready, count, request_blocks, true, generator, selection);
 }
 
 /* kvca_ready_pick() */
 static LANES_TARGET bool pick_ready(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
                                     _Atomic uint64_t *generator, kvca_selection *selection)
 {
-    const kvca_ranks ranks = {.count = count, .request_blocks = request_blocks};
     return count > GROUP ? pick_many_ready(ready, count, request_blocks, generator, selection)
-                         : pick_by_keys(ready, &ranks, false, generator, selection);
+                         : pick_by_keys(ready, count, request_blocks, false, generator, selection);
 }
 
 /* kvca_view_list() */

@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 
+import exceptions
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src"
 REASONS = ROOT / "tests" / "uncovered.txt"
@@ -95,15 +97,6 @@ def variants_here(folder):
     return names
 
 
-def reasons():
-    known = {}
-    for line in REASONS.read_text().split("\n") if REASONS.exists() else []:
-        if line and not line.startswith("#"):
-            key, _, reason = line.partition(" :: ")
-            known[key] = reason
-    return known
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cc", default="gcc")
@@ -120,7 +113,7 @@ def main():
 
 
 def report(files, lacking):
-    known = reasons()
+    known = exceptions.read(REASONS)
     used = set()
     faults = 0
     lines = ways = ran = taken = 0

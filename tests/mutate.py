@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 
+import exceptions
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SURVIVORS = ROOT / "tests" / "survivors.txt"
 
@@ -205,15 +207,6 @@ class Bench:
         return caught
 
 
-def explained():
-    reasons = {}
-    for line in SURVIVORS.read_text().split("\n") if SURVIVORS.exists() else []:
-        if line and not line.startswith("#"):
-            key, _, reason = line.partition(" :: ")
-            reasons[key] = reason
-    return reasons
-
-
 def check(stages, faults, results):
     """Takes one fault after the other off the list that all jobs share."""
     while faults:
@@ -257,11 +250,12 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             for done in [pool.submit(check, stages, left, results) for stages in jobs]:
                 done.result()
-    return report(results, len(faults) == len([f for file in FILES for f in faults_of(file)]))
+    whole = (options.start, options.every, options.files) == (0, 1, FILES)
+    return report(results, whole)
 
 
 def report(results, whole):
-    reasons = explained()
+    reasons = exceptions.read(SURVIVORS)
     compiled = [(fault, caught) for fault, caught in results if caught not in ("compiler", "linker")]
     survivors = [fault for fault, caught in compiled if not caught]
     unexplained = [fault for fault in survivors if fault.key() not in reasons]

@@ -20,22 +20,25 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+uint64_t reference_capacity(const kvca_params *params, const struct rank_set *set, size_t row)
+{
+    return set->total_kv_blocks[row] != 0 ? set->total_kv_blocks[row] : params->capacity_blocks;
+}
+
+uint64_t reference_limit(const kvca_params *params, uint64_t capacity)
+{
+    return exact_floor(exact_product(exact_of(params->capacity_fraction), exact_of_integer(capacity)));
+}
+
 static struct rank_facts facts_of(const kvca_params *params, const struct rank_set *set, size_t row)
 {
     struct rank_facts facts = {.n = set->active_requests[row]};
     facts.d = add_saturating(set->decode_cost_blocks[row], set->request_blocks);
 
     bool filter = !isinf(params->capacity_fraction);
-    uint64_t capacity = set->total_kv_blocks[row];
-    if (capacity == 0) {
-        capacity = params->capacity_blocks;
-    }
+    uint64_t capacity = reference_capacity(params, set, row);
     facts.unknown = filter && capacity == 0;
-    facts.fits = true;
-    if (filter && capacity != 0) {
-        exact share = exact_product(exact_of(params->capacity_fraction), exact_of_integer(capacity));
-        facts.fits = facts.d <= exact_floor(share);
-    }
+    facts.fits = !filter || capacity == 0 || facts.d <= reference_limit(params, capacity);
 
     exact requests = exact_product(exact_of(params->decode_active_request_weight), exact_of_integer(facts.n));
     exact sum = exact_sum(exact_of_integer(facts.d), requests);

@@ -16,6 +16,12 @@ struct reference {
     kvca_outcome outcome;
 };
 
+/* What a rank reports, else the parameter, else 0: unknown. */
+uint64_t reference_capacity(const kvca_params *params, const struct rank_set *set, size_t row);
+
+/* The largest D that fits a rank of a capacity that is known, where the filter is on. */
+uint64_t reference_limit(const kvca_params *params, uint64_t capacity);
+
 /* Applies the rule to the rows that are candidates; NULL for all. */
 struct reference reference_select(const kvca_params *params, const struct rank_set *set, const bool *candidates);
 

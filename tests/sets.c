@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "../src/ledger.h"
-#include "exact.h"
+#include "reference.h"
 
 /* Values at which integers, doubles and limits change their ways: the first of them are small for the rule. */
 static const uint64_t BOUNDARIES[] = {0,
@@ -70,9 +70,8 @@ static kvca_params boundary_params(uint64_t *random)
 /* A D that the request takes to the rank's limit, or next to it. */
 static uint64_t at_limit(const kvca_params *params, const struct rank_set *set, size_t row, uint64_t *random)
 {
-    uint64_t capacity = set->total_kv_blocks[row] != 0 ? set->total_kv_blocks[row] : params->capacity_blocks;
-    exact share = exact_product(exact_of(params->capacity_fraction), exact_of_integer(capacity));
-    return exact_floor(share) + random_below(random, 3) - 1 - set->request_blocks;
+    uint64_t limit = reference_limit(params, reference_capacity(params, set, row));
+    return limit + random_below(random, 3) - 1 - set->request_blocks;
 }
 
 static void fill_row(const kvca_params *params, struct rank_set *set, size_t row, size_t boundaries, uint64_t *random)
@@ -90,12 +89,12 @@ static void fill_row(const kvca_params *params, struct rank_set *set, size_t row
     set->preferred_taint_multiplier[row] = random_below(random, 2) == 0 ? 1.0 : boundary_double(random);
 }
 
-static void copy_row(struct rank_set *set, size_t from, size_t to)
+void copy_row(struct rank_set *to, size_t row, const struct rank_set *from, size_t origin)
 {
-    set->total_kv_blocks[to] = set->total_kv_blocks[from];
-    set->decode_cost_blocks[to] = set->decode_cost_blocks[from];
-    set->active_requests[to] = set->active_requests[from];
-    set->preferred_taint_multiplier[to] = set->preferred_taint_multiplier[from];
+    to->decode_cost_blocks[row] = from->decode_cost_blocks[origin];
+    to->active_requests[row] = from->active_requests[origin];
+    to->total_kv_blocks[row] = from->total_kv_blocks[origin];
+    to->preferred_taint_multiplier[row] = from->preferred_taint_multiplier[origin];
 }
 
 void fill_at_boundaries(struct rank_set *set, kvca_params *params, uint64_t *random)
@@ -109,25 +108,37 @@ void fill_at_boundaries(struct rank_set *set, kvca_params *params, uint64_t *ran
         set->dp_rank[row] = 0;
         fill_row(params, set, row, boundaries, random);
         if (row > 0 && random_below(random, 8) == 0) {
-            copy_row(set, (size_t)random_below(random, row), row);
+            copy_row(set, row, set, (size_t)random_below(random, row));
         }
     }
 }
 
-kvca_ranks leave_out(struct rank_set *set, uint64_t *random)
+kvca_ranks ranks_without(struct rank_set *set, unsigned columns)
 {
     kvca_ranks ranks = ranks_of(set);
-    if (random_below(random, 2) == 0) {
-        ranks.preferred_taint_multiplier = NULL;
-        for (size_t row = 0; row < set->count; row++) {
-            set->preferred_taint_multiplier[row] = 1.0;
-        }
+    if ((columns & NO_IDENTITY) != 0) {
+        ranks.worker_id = NULL;
+        ranks.dp_rank = NULL;
     }
-    if (random_below(random, 8) == 0) {
+    if ((columns & NO_CAPACITY) != 0) {
         ranks.total_kv_blocks = NULL;
-        memset(set->total_kv_blocks, 0, sizeof set->total_kv_blocks);
+    }
+    if ((columns & NO_MULTIPLIER) != 0) {
+        ranks.preferred_taint_multiplier = NULL;
+    }
+    for (size_t row = 0; row < set->count; row++) {
+        set->total_kv_blocks[row] = ranks.total_kv_blocks ? set->total_kv_blocks[row] : 0;
+        set->preferred_taint_multiplier[row] =
+            ranks.preferred_taint_multiplier ? set->preferred_taint_multiplier[row] : 1.0;
     }
     return ranks;
+}
+
+kvca_ranks leave_out(struct rank_set *set, uint64_t *random)
+{
+    unsigned columns = random_below(random, 2) == 0 ? NO_MULTIPLIER : 0;
+    columns |= random_below(random, 8) == 0 ? NO_CAPACITY : 0;
+    return ranks_without(set, columns);
 }
 
 void rebook_set(kvca_pool *pool, const struct rank_set *set)

@@ -13,7 +13,14 @@
  */
 void fill_at_boundaries(struct rank_set *set, kvca_params *params, uint64_t *random);
 
+/* All of a row but its identity. The sets may be the same. */
+void copy_row(struct rank_set *to, size_t row, const struct rank_set *from, size_t origin);
+
 /* The same set with columns left out, as hosts do that have none; the set says then what is assumed instead. */
+enum { NO_IDENTITY = 1, NO_CAPACITY = 2, NO_MULTIPLIER = 4 };
+kvca_ranks ranks_without(struct rank_set *set, unsigned columns);
+
+/* The same, with capacities and multipliers left out now and then. */
 kvca_ranks leave_out(struct rank_set *set, uint64_t *random);
 
 /*

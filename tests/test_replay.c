@@ -9,6 +9,7 @@
 
 #include "../src/replay/metrics.h"
 #include "../src/tool/tool.h"
+#include "engines.h"
 
 #define MOST_REQUESTS 8
 #define MOST_PASSES 10
@@ -488,31 +489,10 @@ static void engines_agree_and_nothing_is_lost(void **state)
     for (uint64_t round = 0; round < 3000; round++) {
         struct random_case made;
         make_case(&made, &random);
-        struct replay_run plain;
         struct replay_run fast;
-        replay_run(&replay_plain_engine, &made.options, &made.trace, &made.policy, round, &plain);
-        replay_run(&replay_fast_engine, &made.options, &made.trace, &made.policy, round, &fast);
-        for (size_t i = 0; i < made.trace.count; i++) {
-            assert_int_not_equal(fast.outcomes[i].end, REPLAY_UNFINISHED);
-            assert_int_equal(fast.outcomes[i].end, plain.outcomes[i].end);
-            if (fast.outcomes[i].admitted_s != plain.outcomes[i].admitted_s ||
-                fast.outcomes[i].finished_s != plain.outcomes[i].finished_s) {
-                fail_msg("round %d, request %zu: admitted at %.17g and %.17g", (int)round, i,
-                         fast.outcomes[i].admitted_s, plain.outcomes[i].admitted_s);
-            }
-        }
-        assert_int_equal(fast.left_blocks, 0);
-        assert_int_equal(plain.left_blocks, 0);
-        assert_int_equal(fast.preemptions, plain.preemptions);
-        assert_int_equal(fast.recomputed_tokens, plain.recomputed_tokens);
-        assert_int_equal(fast.over_capacity, plain.over_capacity);
-        assert_int_equal(fast.fallbacks, plain.fallbacks);
-        assert_int_equal(fast.passes, plain.passes);
-        assert_true(fast.kv_imbalance == plain.kv_imbalance && fast.batch_imbalance == plain.batch_imbalance);
-        assert_true(fast.used_block_seconds == plain.used_block_seconds);
+        check_engines_agree(&made.options, &made.trace, &made.policy, round, &fast);
         preemptions += fast.preemptions;
         held_back += made.options.hold && made.policy.kind == REPLAY_KVCA;
-        replay_run_free(&plain);
         replay_run_free(&fast);
     }
     assert_true(preemptions > 1000 && held_back > 100);

@@ -211,14 +211,6 @@ static struct reference ties_of(const kvca_params *params, const struct rank_set
     return ties;
 }
 
-static void move_row(struct rank_set *to, size_t row, const struct rank_set *from, size_t origin)
-{
-    to->decode_cost_blocks[row] = from->decode_cost_blocks[origin];
-    to->active_requests[row] = from->active_requests[origin];
-    to->total_kv_blocks[row] = from->total_kv_blocks[origin];
-    to->preferred_taint_multiplier[row] = from->preferred_taint_multiplier[origin];
-}
-
 static void order_of_rows_does_not_matter(void **state)
 {
     (void)state;
@@ -234,7 +226,7 @@ static void order_of_rows_does_not_matter(void **state)
             shuffled.origin[other] = row;
         }
         for (size_t row = 0; row < set.count; row++) {
-            move_row(&shuffled.set, row, &set, shuffled.origin[row]);
+            copy_row(&shuffled.set, row, &set, shuffled.origin[row]);
         }
         struct reference before = ties_of(&params, &set);
         struct reference after = ties_of(&params, &shuffled.set);
@@ -256,7 +248,7 @@ static bool smallest_over(const kvca_params *params, uint64_t capacity, uint64_t
     if (isinf(params->capacity_fraction) || capacity == 0) {
         return false;
     }
-    uint64_t limit = exact_floor(exact_product(exact_of(params->capacity_fraction), exact_of_integer(capacity)));
+    uint64_t limit = reference_limit(params, capacity);
     *blocks = limit + 1;
     return limit != UINT64_MAX;
 }
@@ -272,7 +264,7 @@ static void rank_that_does_not_fit_changes_nothing(void **state)
         struct rank_set set = {0};
         fill_at_boundaries(&set, &params, &random);
         size_t last = set.count - 1;
-        uint64_t capacity = set.total_kv_blocks[last] != 0 ? set.total_kv_blocks[last] : params.capacity_blocks;
+        uint64_t capacity = reference_capacity(&params, &set, last);
         uint64_t blocks;
         if (set.count < 2 || !smallest_over(&params, capacity, &blocks) || blocks < set.request_blocks) {
             continue;

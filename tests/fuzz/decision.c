@@ -42,11 +42,13 @@ static void check_unsound(kvca_policy *policy, const kvca_ranks *ranks, size_t u
 
 static void check_selection(const kvca_selection *selection, const struct reference *expected)
 {
-    assert_int_equal(selection->outcome, expected->outcome);
-    assert_int_equal(selection->fits, expected->fits);
-    assert_int_equal(selection->ties, expected->ties);
-    assert_int_equal(selection->unknown_capacity, expected->unknown_capacity);
-    assert_true(selection->row < MOST_RANKS && expected->tied[selection->row]);
+    if (!reference_agrees(expected, selection)) {
+        fail_msg("row %zu, outcome %d, fits %zu, ties %zu, unknown %zu; expected outcome %d, fits %zu, ties %zu, "
+                 "unknown %zu",
+                 selection->row, (int)selection->outcome, selection->fits, selection->ties,
+                 selection->unknown_capacity, (int)expected->outcome, expected->fits, expected->ties,
+                 expected->unknown_capacity);
+    }
 }
 
 /* All tied rows where there is room for them, else as many as there is. */

@@ -2,10 +2,8 @@
 /* Fuzz target: bytes as parameters and columns, for the rule. */
 #include "decision.h"
 
+#include "../sets.h"
 #include "bytes.h"
-
-/* Columns that are left out. */
-enum { NO_IDENTITY = 1, NO_CAPACITY = 2, NO_MULTIPLIER = 4 };
 
 /* What a row changes of the row before it: most ranks of a set are alike, so that there are ties and near misses. */
 enum { NEW_BLOCKS = 1, NEW_REQUESTS = 2, NEW_CAPACITY = 4, NEW_MULTIPLIER = 8, ANY_VALUE = 16, REPEATED = 32 };
@@ -38,14 +36,6 @@ static uint64_t read_blocks(struct bytes *bytes, uint64_t form)
     return (form & ANY_VALUE) != 0 ? bytes_any_integer(bytes) : bytes_below(bytes, 256);
 }
 
-static void copy_row(struct rank_set *set, size_t from, size_t to)
-{
-    set->decode_cost_blocks[to] = set->decode_cost_blocks[from];
-    set->active_requests[to] = set->active_requests[from];
-    set->total_kv_blocks[to] = set->total_kv_blocks[from];
-    set->preferred_taint_multiplier[to] = set->preferred_taint_multiplier[from];
-}
-
 static void change_row(struct rank_set *set, size_t row, struct bytes *bytes, uint64_t form)
 {
     if ((form & NEW_BLOCKS) != 0) {
@@ -72,11 +62,11 @@ static void read_rows(struct rank_set *set, struct bytes *bytes)
         size_t repeated = (form & REPEATED) != 0 ? (size_t)bytes_below(bytes, MOST_RANKS) : 0;
         size_t row = set->count;
         if (row > 0) {
-            copy_row(set, row - 1, row);
+            copy_row(set, row, set, row - 1);
         }
         change_row(set, row, bytes, form);
         for (set->count++; repeated > 0 && set->count < MOST_RANKS; repeated--) {
-            copy_row(set, row, set->count++);
+            copy_row(set, set->count++, set, row);
         }
     } while (bytes->left > 0 && set->count < MOST_RANKS);
 }
@@ -88,27 +78,6 @@ static void name_rows(struct rank_set *set, uint64_t seed)
         set->worker_id[row] = row * (seed % 3);
         set->dp_rank[row] = (uint32_t)row;
     }
-}
-
-static kvca_ranks leave_out(struct rank_set *set, uint64_t left_out)
-{
-    kvca_ranks ranks = ranks_of(set);
-    if ((left_out & NO_IDENTITY) != 0) {
-        ranks.worker_id = NULL;
-        ranks.dp_rank = NULL;
-    }
-    if ((left_out & NO_CAPACITY) != 0) {
-        ranks.total_kv_blocks = NULL;
-    }
-    if ((left_out & NO_MULTIPLIER) != 0) {
-        ranks.preferred_taint_multiplier = NULL;
-    }
-    for (size_t row = 0; row < set->count; row++) { /* for the reference, which has no columns to leave out */
-        set->total_kv_blocks[row] = ranks.total_kv_blocks ? set->total_kv_blocks[row] : 0;
-        set->preferred_taint_multiplier[row] =
-            ranks.preferred_taint_multiplier ? set->preferred_taint_multiplier[row] : 1.0;
-    }
-    return ranks;
 }
 
 static void check_faulty_params(const kvca_params *params)
@@ -123,12 +92,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct bytes bytes = {data, size};
     struct rank_set set = {.count = 0};
     kvca_params params = read_params(&bytes);
-    uint64_t left_out = bytes_below(&bytes, 8);
+    unsigned left_out = (unsigned)bytes_below(&bytes, 8);
     uint64_t seed = bytes_below(&bytes, 256);
     set.request_blocks = bytes_any_integer(&bytes);
     read_rows(&set, &bytes);
     name_rows(&set, seed);
-    kvca_ranks ranks = leave_out(&set, left_out);
+    kvca_ranks ranks = ranks_without(&set, left_out);
     if (kvca_params_validate(&params) == KVCA_OK) {
         decision_check(&params, &set, &ranks, seed);
     } else {

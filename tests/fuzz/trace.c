@@ -2,8 +2,8 @@
 /* Fuzz target: any bytes as a trace, which, where it is short, is then replayed by both engines. */
 #include "message.h"
 
-#include "../../src/replay/run.h"
 #include "../../src/replay/trace_field.h"
+#include "../engines.h"
 
 #define NAME "trace"
 
@@ -41,30 +41,12 @@ static bool is_short(const struct replay_trace *trace)
     return trace->count <= MOST_REQUESTS && output <= MOST_OUTPUT;
 }
 
-static void check_engines_agree(const struct replay_options *options, const struct replay_trace *trace,
-                                const struct replay_policy *policy)
+static void replay_once(const struct replay_options *options, const struct replay_trace *trace,
+                        const struct replay_policy *policy)
 {
-    struct replay_run plain;
-    struct replay_run fast;
-    replay_run(&replay_plain_engine, options, trace, policy, 1, &plain);
-    replay_run(&replay_fast_engine, options, trace, policy, 1, &fast);
-    for (size_t i = 0; i < trace->count; i++) {
-        assert_int_not_equal(fast.outcomes[i].end, REPLAY_UNFINISHED);
-        assert_int_equal(fast.outcomes[i].end, plain.outcomes[i].end);
-        assert_true(fast.outcomes[i].admitted_s == plain.outcomes[i].admitted_s);
-        assert_true(fast.outcomes[i].finished_s == plain.outcomes[i].finished_s);
-    }
-    assert_int_equal(fast.left_blocks, 0);
-    assert_int_equal(plain.left_blocks, 0);
-    assert_int_equal(fast.preemptions, plain.preemptions);
-    assert_int_equal(fast.recomputed_tokens, plain.recomputed_tokens);
-    assert_int_equal(fast.over_capacity, plain.over_capacity);
-    assert_int_equal(fast.fallbacks, plain.fallbacks);
-    assert_int_equal(fast.passes, plain.passes);
-    assert_true(fast.used_block_seconds == plain.used_block_seconds);
-    assert_true(fast.kv_imbalance == plain.kv_imbalance && fast.batch_imbalance == plain.batch_imbalance);
-    replay_run_free(&plain);
-    replay_run_free(&fast);
+    struct replay_run run;
+    check_engines_agree(options, trace, policy, 1, &run);
+    replay_run_free(&run);
 }
 
 /* A pool so small that short traces fill it, in lockstep; and one with independent ranks and all else turned on. */
@@ -82,8 +64,8 @@ static void replay(const struct replay_trace *trace)
     independent.speed = 1000;
     const struct replay_policy usual = {.kind = REPLAY_KVCA, .params = {KVCA_NO_CAPACITY_FILTER, false, 1.0, 0}};
     const struct replay_policy kvca = {.kind = REPLAY_KVCA, .params = KVCA_PARAMS_DEFAULT};
-    check_engines_agree(&lockstep, trace, &usual);
-    check_engines_agree(&independent, trace, &kvca);
+    replay_once(&lockstep, trace, &usual);
+    replay_once(&independent, trace, &kvca);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
