@@ -181,6 +181,7 @@ kvca_status kvca_pool_put(kvca_pool *pool, const kvca_rank *rank, kvca_put *put)
     if (put) {
         *put = (kvca_put){
             .slot = slot,
+            .generation = kvca_slot_generation(pool, slot),
             .added = !known,
             .unknown_capacity = kvca_capacity_is_unknown(kvca_pool_terms(pool), rank->total_kv_blocks),
         };

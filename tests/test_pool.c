@@ -370,6 +370,26 @@ static void pool_is_full_and_has_room_again(void **state)
     assert_true(answer.added);
 }
 
+/* A rank that was dropped leaves its slot to another one, of another generation: so told to a host that keeps slots. */
+static void put_tells_the_generation_of_bookings(void **state)
+{
+    struct fixture *fixture = *state;
+    kvca_rank rank = {.worker_id = 1};
+    kvca_put first;
+    kvca_put again;
+    kvca_put other;
+    assert_int_equal(kvca_pool_put(fixture->pool, &rank, &first), KVCA_OK);
+    assert_int_equal(place(fixture, 1).generation, first.generation);
+    assert_int_equal(kvca_pool_put(fixture->pool, &rank, &again), KVCA_OK);
+    assert_int_equal(again.generation, first.generation);
+    assert_int_equal(kvca_pool_drop(fixture->pool, 1, 0), KVCA_OK);
+    rank.worker_id = 2;
+    assert_int_equal(kvca_pool_put(fixture->pool, &rank, &other), KVCA_OK);
+    assert_int_equal(other.slot, first.slot);
+    assert_int_not_equal(other.generation, first.generation);
+    assert_int_equal(place(fixture, 1).generation, other.generation);
+}
+
 static void put_tells_unknown_capacity(void **state)
 {
     struct fixture *fixture = *state;
@@ -1102,6 +1122,7 @@ int main(void)
         POOL_TEST(voided_owner_gives_back_all_it_booked),
         POOL_TEST(owners_are_listed),
         POOL_TEST(pool_is_full_and_has_room_again),
+        POOL_TEST(put_tells_the_generation_of_bookings),
         POOL_TEST(put_tells_unknown_capacity),
         POOL_TEST(changed_parameters_change_limits),
         POOL_TEST(blocks_do_not_wrap),

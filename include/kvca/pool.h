@@ -121,6 +121,11 @@ typedef struct kvca_rank {
 typedef struct kvca_put {
     /** The rank's slot. */
     uint32_t slot;
+    /**
+     * The slot's generation: that of the bookings on this rank (kvca_booking.generation). A host that keeps slots tells
+     * by it whether the slot it was given is still this rank's.
+     */
+    uint32_t generation;
     /** Whether the rank was not there before. */
     bool added;
     /**
