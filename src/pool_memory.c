@@ -202,6 +202,11 @@ uint32_t kvca_pool_max_ranks(const kvca_pool *pool)
     return pool ? pool->max_ranks : 0;
 }
 
+uint32_t kvca_pool_max_owners(const kvca_pool *pool)
+{
+    return pool ? pool->max_owners : 0;
+}
+
 kvca_status kvca_pool_set_params(kvca_pool *pool, const kvca_params *params)
 {
     if (!pool) {

@@ -825,6 +825,7 @@ static void only_a_pool_is_attached(void **state)
     assert_int_equal(kvca_pool_attach(memory, 2 * bytes, &attached), KVCA_OK);
     assert_ptr_equal(attached, pool);
     assert_int_equal(kvca_pool_max_ranks(attached), 8);
+    assert_int_equal(kvca_pool_max_owners(attached), 2);
     attached = NULL;
     assert_int_equal(kvca_pool_attach(memory, bytes - 1, &attached), KVCA_ERR_POOL_MEMORY);
     assert_int_equal(kvca_pool_attach(memory, 16, &attached), KVCA_ERR_POOL_MEMORY);
@@ -971,6 +972,7 @@ static void null_pointers_are_refused(void **state)
     assert_int_equal(kvca_pool_attach(NULL, 1, &made), KVCA_ERR_NULL);
     assert_int_equal(kvca_pool_attach(buffer, 1, NULL), KVCA_ERR_NULL);
     assert_int_equal(kvca_pool_max_ranks(NULL), 0);
+    assert_int_equal(kvca_pool_max_owners(NULL), 0);
     assert_int_equal(kvca_pool_set_params(NULL, &params), KVCA_ERR_NULL);
     assert_int_equal(kvca_pool_set_params(pool, NULL), KVCA_ERR_NULL);
     assert_int_equal(kvca_pool_set_seed(NULL, 1), KVCA_ERR_NULL);

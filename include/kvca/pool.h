@@ -97,6 +97,9 @@ KVCA_API void kvca_pool_free(kvca_pool *pool);
 /** The number of slots that the pool was made for; 0 for NULL. Never changes, and needs no lock. */
 KVCA_API uint32_t kvca_pool_max_ranks(const kvca_pool *pool);
 
+/** The number of owners that the pool was made for; 0 for NULL. Never changes, and needs no lock. */
+KVCA_API uint32_t kvca_pool_max_owners(const kvca_pool *pool);
+
 /**
  * Changes the parameters. Bookings stay; the limits of all ranks are worked out anew.
  * @return KVCA_OK, KVCA_ERR_NULL, or what kvca_params_validate() says

@@ -29,6 +29,7 @@ int main(void)
         //@ assert fits: pool->bytes <= bytes;
         //@ assert ranks: pool->max_ranks <= 1048576;
         kvca_pool_max_ranks(pool);
+        kvca_pool_max_owners(pool);
         kvca_pool_snapshot_bytes(pool);
     }
     kvca_pool_bytes(any_half_word(), any_half_word());

@@ -501,6 +501,11 @@ static kvca_status call_pool_attach(void)
     return kvca_pool_attach(desk.memory, sizeof desk.memory, &pool);
 }
 
+static kvca_status call_pool_max_owners(void)
+{
+    return kvca_pool_max_owners(desk.pool) == 2 ? KVCA_OK : KVCA_ERR_NULL;
+}
+
 static kvca_status call_pool_max_ranks(void)
 {
     return kvca_pool_max_ranks(desk.pool) == 64 ? KVCA_OK : KVCA_ERR_NULL;
@@ -636,6 +641,7 @@ static const struct quiet {
     {"kvca_pool_bytes", call_pool_bytes},
     {"kvca_pool_init", call_pool_init},
     {"kvca_pool_attach", call_pool_attach},
+    {"kvca_pool_max_owners", call_pool_max_owners},
     {"kvca_pool_max_ranks", call_pool_max_ranks},
     {"kvca_pool_set_params", call_pool_set_params},
     {"kvca_pool_set_seed", call_pool_set_seed},

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which process has booked what. Each worker is an owner in the pool, under its process number. One that ends gives its
+ * bookings back; one that is killed cannot, and the next to look finds that there is no such process.
+ */
+#include "ngx_http_kvca.h"
+
+#include <signal.h>
+
+/*
+ * Not a dead worker's number under which another process runs by now: the system would have to give out all others
+ * within the second until somebody looks. A process of another user is alive, though we may not signal it.
+ */
+static bool is_dead(uint64_t id)
+{
+    return kill((pid_t)id, 0) != 0 && errno == ESRCH;
+}
+
+/* Voids an owner; what it gave back is told outside the lock. */
+static void give_back(ngx_http_kvca_zone_t *zone, const kvca_owner_info *owner, ngx_log_t *log)
+{
+    uint64_t blocks;
+    uint64_t requests;
+    ngx_http_kvca_lock(zone);
+    kvca_status status = kvca_pool_owner_void(zone->pool, owner->owner, &blocks, &requests);
+    ngx_http_kvca_unlock(zone);
+    if (status == KVCA_OK) { /* else another process was first */
+        ngx_log_error(NGX_LOG_NOTICE, log, 0, "zone \"%V\": process %uL died, and gave back %uL requests, %uL blocks",
+                      &zone->name, owner->id, requests, blocks);
+    }
+}
+
+/* Copies owners from `*index` on, as many as there is room for; how many. */
+static size_t list_owners(ngx_http_kvca_zone_t *zone, uint32_t *index, kvca_owner_info *owners, size_t room)
+{
+    size_t count = 0;
+    ngx_http_kvca_lock(zone);
+    for (; *index < kvca_pool_max_owners(zone->pool) && count < room; ++*index) {
+        count += kvca_pool_owner_at(zone->pool, *index, &owners[count]) == KVCA_OK;
+    }
+    ngx_http_kvca_unlock(zone);
+    return count;
+}
+
+void ngx_http_kvca_void_dead_owners(ngx_http_kvca_zone_t *zone, ngx_log_t *log)
+{
+    kvca_owner_info owners[64];
+    uint32_t index = 0;
+    while (index < kvca_pool_max_owners(zone->pool)) {
+        size_t count = list_owners(zone, &index, owners, sizeof owners / sizeof owners[0]);
+        for (size_t i = 0; i < count; i++) { /* outside the lock: kill() is a system call */
+            bool namesake = owners[i].id == (uint64_t)ngx_pid && owners[i].owner != zone->owner;
+            if (namesake || is_dead(owners[i].id)) {
+                give_back(zone, &owners[i], log);
+            }
+        }
+    }
+}
+
+bool ngx_http_kvca_own(ngx_http_kvca_zone_t *zone, ngx_log_t *log)
+{
+    if (zone->owner != 0) {
+        return true;
+    }
+    ngx_http_kvca_lock(zone);
+    kvca_status status = kvca_pool_owner_claim(zone->pool, (uint64_t)ngx_pid, &zone->owner);
+    ngx_http_kvca_unlock(zone);
+    if (status != KVCA_OK) {
+        ngx_log_error(NGX_LOG_ALERT, log, 0,
+                      "zone \"%V\": %s, so that requests of this process are not booked: "
+                      "too many workers of earlier configurations still finish",
+                      &zone->name, kvca_strerror(status));
+    }
+    return status == KVCA_OK;
+}
+
+void ngx_http_kvca_disown(ngx_http_kvca_zone_t *zone)
+{
+    if (zone->owner == 0) {
+        return;
+    }
+    ngx_http_kvca_lock(zone);
+    (void)kvca_pool_owner_void(zone->pool, zone->owner, NULL, NULL);
+    ngx_http_kvca_unlock(zone);
+    zone->owner = 0;
+}

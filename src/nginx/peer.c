@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request gets a rank, and gives it back. nginx calls init once a request, then get and free for each try: a get that
+ * gave a peer is always followed by one free. What nginx itself knows of a peer (whether it failed lately, how many
+ * connections it has) stays where its round robin keeps it, under its locks; ours is never taken inside one of those.
+ */
+#include "ngx_http_kvca.h"
+
+#define WORD_BITS (8 * sizeof(uintptr_t))
+
+static bool was_tried(const ngx_http_kvca_request_t *request, ngx_uint_t number)
+{
+    return (request->rrp.tried[number / WORD_BITS] >> number % WORD_BITS & 1) != 0;
+}
+
+static void mark_tried(ngx_http_kvca_request_t *request, ngx_uint_t number)
+{
+    request->rrp.tried[number / WORD_BITS] |= (uintptr_t)1 << number % WORD_BITS;
+}
+
+static bool is_full(const ngx_http_upstream_rr_peer_t *peer)
+{
+    return peer->max_conns != 0 && peer->conns >= peer->max_conns;
+}
+
+static bool failed_lately(const ngx_http_upstream_rr_peer_t *peer)
+{
+    return peer->max_fails != 0 && peer->fails >= peer->max_fails && ngx_time() - peer->checked <= peer->fail_timeout;
+}
+
+/* As nginx's other methods see it. The only peer of an upstream is taken whether it failed or not. */
+static bool is_eligible(const ngx_http_kvca_request_t *request, const ngx_http_upstream_rr_peer_t *peer,
+                        ngx_uint_t number)
+{
+    if (peer->down || is_full(peer)) {
+        return false;
+    }
+    return request->rrp.peers->single || (!was_tried(request, number) && !failed_lately(peer));
+}
+
+static const ngx_http_kvca_rank_t *rank_of(const ngx_http_kvca_request_t *request, ngx_uint_t number)
+{
+    const ngx_http_kvca_rank_t *ranks = request->conf->zone->ranks.elts;
+    return &ranks[request->conf->rank_of_peer[number]];
+}
+
+static void set_eligible(ngx_http_kvca_request_t *request, uint32_t slot, bool eligible)
+{
+    uint64_t bit = UINT64_C(1) << slot % 64;
+    uint64_t *word = &request->eligible[slot / 64];
+    *word = eligible ? *word | bit : *word & ~bit;
+}
+
+static size_t eligible_bytes(const ngx_http_kvca_zone_t *zone)
+{
+    return ((size_t)kvca_pool_max_ranks(zone->pool) + 63) / 64 * sizeof(uint64_t);
+}
+
+static void find_eligible(ngx_http_kvca_request_t *request)
+{
+    ngx_http_upstream_rr_peers_t *peers = request->rrp.peers;
+    ngx_uint_t number = 0;
+    ngx_memzero(request->eligible, eligible_bytes(request->conf->zone));
+    ngx_http_upstream_rr_peers_rlock(peers);
+    for (const ngx_http_upstream_rr_peer_t *peer = peers->peer; peer; peer = peer->next, number++) {
+        const ngx_http_kvca_rank_t *rank = rank_of(request, number);
+        if (rank->in_pool && is_eligible(request, peer, number)) {
+            set_eligible(request, rank->slot, true);
+        }
+    }
+    ngx_http_upstream_rr_peers_unlock(peers);
+}
+
+static kvca_status place(ngx_http_kvca_request_t *request, kvca_selection *selection)
+{
+    ngx_http_kvca_zone_t *zone = request->conf->zone;
+    const kvca_request wanted = {
+        .blocks = request->blocks,
+        .eligible = request->eligible,
+        .only_if_fits = request->conf->reject,
+    };
+    ngx_http_kvca_lock(zone);
+    kvca_status status = kvca_pool_place(zone->pool, zone->owner, &wanted, &request->booking, selection);
+    ngx_http_kvca_unlock(zone);
+    return status;
+}
+
+static void release(ngx_http_kvca_request_t *request)
+{
+    ngx_http_kvca_zone_t *zone = request->conf->zone;
+    if (request->booking.owner == 0) {
+        return;
+    }
+    ngx_http_kvca_lock(zone);
+    (void)kvca_pool_release(zone->pool, &request->booking); /* stale after this process was given up for dead */
+    ngx_http_kvca_unlock(zone);
+    request->booking = (kvca_booking){0};
+}
+
+/* Takes a connection of the peer, unless other processes took its last one meanwhile. */
+static bool take_connection(ngx_http_kvca_request_t *request, ngx_http_upstream_rr_peer_t *peer)
+{
+    ngx_http_upstream_rr_peers_t *peers = request->rrp.peers;
+    time_t now = ngx_time();
+    ngx_http_upstream_rr_peer_lock(peers, peer);
+    bool free = !is_full(peer);
+    if (free) {
+        peer->conns++;
+        peer->checked = now - peer->checked > peer->fail_timeout ? now : peer->checked;
+#ifdef ngx_http_upstream_rr_peer_ref /* from nginx 1.27.3 on */
+        ngx_http_upstream_rr_peer_ref(peers, peer);
+#endif
+    }
+    ngx_http_upstream_rr_peer_unlock(peers, peer);
+    return free;
+}
+
+/*
+ * Finds the peer whose rank was booked, and takes a connection of it. There is none when a reload removed the rank and
+ * its slot is another's by now: then this process, of the configuration before, knows the slot wrongly.
+ */
+static ngx_http_upstream_rr_peer_t *take_peer(ngx_http_kvca_request_t *request)
+{
+    ngx_http_upstream_rr_peers_t *peers = request->rrp.peers;
+    ngx_http_upstream_rr_peer_t *taken = NULL;
+    ngx_uint_t number = 0;
+    ngx_http_upstream_rr_peers_rlock(peers);
+    for (ngx_http_upstream_rr_peer_t *peer = peers->peer; peer; peer = peer->next, number++) {
+        const ngx_http_kvca_rank_t *rank = rank_of(request, number);
+        if (rank->in_pool && rank->slot == request->booking.slot && rank->generation == request->booking.generation) {
+            taken = take_connection(request, peer) ? peer : NULL;
+            break;
+        }
+    }
+    ngx_http_upstream_rr_peers_unlock(peers);
+    if (taken) {
+        mark_tried(request, number);
+        request->rrp.current = taken;
+        request->rank = rank_of(request, number)->address;
+    }
+    return taken;
+}
+
+static ngx_int_t connect_to(ngx_peer_connection_t *pc, ngx_http_upstream_rr_peer_t *peer)
+{
+    pc->sockaddr = peer->sockaddr;
+    pc->socklen = peer->socklen;
+    pc->name = &peer->name;
+    return NGX_OK;
+}
+
+static ngx_int_t add_retry_after(ngx_http_request_t *r, time_t seconds)
+{
+    ngx_table_elt_t *header = ngx_list_push(&r->headers_out.headers);
+    u_char *text = ngx_pnalloc(r->pool, NGX_TIME_T_LEN);
+    if (!header || !text) {
+        return NGX_ERROR;
+    }
+    ngx_memzero(header, sizeof *header); /* its fields are not the same in all versions of nginx */
+    header->hash = 1;
+    ngx_str_set(&header->key, "Retry-After");
+    header->value = (ngx_str_t){.len = (size_t)(ngx_sprintf(text, "%T", seconds) - text), .data = text};
+    return NGX_OK;
+}
+
+/*
+ * Answers a request that no rank has room for. nginx makes 502 of a get without a peer, and an error in its log. But an
+ * upstream request may have been finalized when its caller comes to do so: nginx then only drops the reference that it
+ * holds. So the request is finalized here, with the operator's status and whatever error_page says, and nginx is left a
+ * reference to drop.
+ */
+static ngx_int_t reject(ngx_http_kvca_request_t *request)
+{
+    ngx_http_request_t *r = request->request;
+    ngx_http_upstream_t *u = r->upstream;
+    const ngx_http_kvca_srv_conf_t *conf = request->conf;
+    request->outcome = NGX_HTTP_KVCA_NONE_FITS;
+    if (conf->retry_after > 0 && add_retry_after(r, conf->retry_after) != NGX_OK) {
+        return NGX_ERROR;
+    }
+    u->state->peer = request->rrp.peers->name; /* what $upstream_addr and others tell of such a try */
+    u->state->status = (ngx_uint_t)conf->status;
+    u->state->response_time = ngx_current_msec - u->start_time;
+    *u->cleanup = NULL;
+    u->cleanup = NULL;
+    r->main->count++;
+    ngx_http_finalize_request(r, conf->status);
+    return NGX_ERROR;
+}
+
+static ngx_int_t find_none(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *request)
+{
+    request->outcome = NGX_HTTP_KVCA_NONE_ELIGIBLE;
+    pc->name = request->rrp.peers->name;
+    return NGX_BUSY;
+}
+
+/* Better unbooked than not at all. */
+static ngx_int_t get_unbooked(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *request)
+{
+    ngx_int_t result = ngx_http_upstream_get_round_robin_peer(pc, &request->rrp);
+    request->outcome = result == NGX_OK ? NGX_HTTP_KVCA_UNBOOKED : NGX_HTTP_KVCA_NONE_ELIGIBLE;
+    if (result == NGX_OK) {
+        request->rank = *pc->name;
+    }
+    return result;
+}
+
+static ngx_int_t get_booked(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *request)
+{
+    kvca_selection selection;
+    kvca_status status;
+    find_eligible(request);
+    while ((status = place(request, &selection)) == KVCA_OK) {
+        uint32_t slot = request->booking.slot;
+        ngx_http_upstream_rr_peer_t *peer = take_peer(request);
+        if (peer) {
+            request->outcome = selection.outcome == KVCA_FIT ? NGX_HTTP_KVCA_FIT : NGX_HTTP_KVCA_FALLBACK;
+            request->booked = request->booking.blocks;
+            return connect_to(pc, peer);
+        }
+        release(request);
+        set_eligible(request, slot, false);
+    }
+    if (status == KVCA_ERR_OWNER) { /* this process was given up for dead */
+        request->conf->zone->owner = 0;
+        return get_unbooked(pc, request);
+    }
+    return status == KVCA_NONE_FITS ? reject(request) : find_none(pc, request);
+}
+
+ngx_int_t ngx_http_kvca_get_peer(ngx_peer_connection_t *pc, void *data)
+{
+    ngx_http_kvca_request_t *request = data;
+    pc->cached = 0;
+    pc->connection = NULL;
+    request->rank.len = 0;
+    request->booked = 0;
+    request->stream = (ngx_http_kvca_stream_t){.events = 0};
+    return request->conf->zone->owner != 0 ? get_booked(pc, request) : get_unbooked(pc, request);
+}
+
+void ngx_http_kvca_free_peer(ngx_peer_connection_t *pc, void *data, ngx_uint_t state)
+{
+    ngx_http_kvca_request_t *request = data;
+    release(request);
+    ngx_http_upstream_free_round_robin_peer(pc, &request->rrp, state);
+}
+
+/* nginx gives every peer back before; should it once not, nothing stays booked. */
+static void clean_up(void *data)
+{
+    release(data);
+}
+
+ngx_int_t ngx_http_kvca_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *us)
+{
+    ngx_http_kvca_request_t *request = ngx_pcalloc(r->pool, sizeof *request);
+    ngx_pool_cleanup_t *cleanup = ngx_pool_cleanup_add(r->pool, 0);
+    if (!request || !cleanup) {
+        return NGX_ERROR;
+    }
+    request->request = r;
+    request->conf = ngx_http_conf_upstream_srv_conf(us, ngx_http_kvca_module);
+    request->eligible = ngx_palloc(r->pool, eligible_bytes(request->conf->zone));
+    r->upstream->peer.data = request;
+    if (!request->eligible || ngx_http_kvca_estimate(r, request) != NGX_OK ||
+        ngx_http_upstream_init_round_robin_peer(r, us) != NGX_OK) {
+        return NGX_ERROR;
+    }
+    r->upstream->peer.get = ngx_http_kvca_get_peer;
+    r->upstream->peer.free = ngx_http_kvca_free_peer;
+    cleanup->handler = clean_up;
+    cleanup->data = request;
+    ngx_http_set_ctx(r, request, ngx_http_kvca_module);
+    return NGX_OK;
+}
+
+/* An internal redirect, such as error_page makes, forgets the contexts of modules; the clean-up is still there. */
+ngx_http_kvca_request_t *ngx_http_kvca_request_of(ngx_http_request_t *r)
+{
+    ngx_http_kvca_request_t *request = ngx_http_get_module_ctx(r, ngx_http_kvca_module);
+    for (ngx_pool_cleanup_t *cleanup = r->pool->cleanup; !request && cleanup; cleanup = cleanup->next) {
+        ngx_http_kvca_request_t *other = cleanup->handler == clean_up ? cleanup->data : NULL;
+        request = other && other->request == r ? other : NULL;
+    }
+    return request;
+}
