@@ -45,23 +45,30 @@ static ngx_int_t agree_on_params(ngx_conf_t *cf, ngx_http_kvca_srv_conf_t *conf,
     return NGX_ERROR;
 }
 
-/* Lines that stand before `kvca` were read without its word on what servers may be told. */
+/* A line that stands before `kvca` was read without its word on what servers may be told. */
+static ngx_int_t check_server(ngx_conf_t *cf, const ngx_http_upstream_server_t *server,
+                              const ngx_http_kvca_place_t *place)
+{
+    if (server->backup || server->weight != 1) {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "balancing method does not support \"%s\" of server \"%V\" in %V:%ui",
+                      server->backup ? "backup" : "weight", &server->name, &place->file, place->line);
+        return NGX_ERROR;
+    }
+    if (server->naddrs > 1) {
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "server \"%V\" has %ui addresses, and is as many ranks: give it one, if it is one in %V:%ui",
+                      &server->name, server->naddrs, &place->file, place->line);
+    }
+    return NGX_OK;
+}
+
 static ngx_int_t check_servers(ngx_conf_t *cf, ngx_http_upstream_srv_conf_t *us)
 {
-    const ngx_http_kvca_place_t *place = &conf_of(us)->place;
     const ngx_http_upstream_server_t *servers = us->servers ? us->servers->elts : NULL;
-    for (ngx_uint_t i = 0; us->servers && i < us->servers->nelts; i++) {
-        if (servers[i].backup || servers[i].weight != 1) {
-            ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                          "balancing method does not support \"%s\" of server \"%V\" in %V:%ui",
-                          servers[i].backup ? "backup" : "weight", &servers[i].name, &place->file, place->line);
+    for (ngx_uint_t i = 0; servers && i < us->servers->nelts; i++) {
+        if (check_server(cf, &servers[i], &conf_of(us)->place) != NGX_OK) {
             return NGX_ERROR;
-        }
-        if (servers[i].naddrs > 1) {
-            ngx_log_error(
-                NGX_LOG_WARN, cf->log, 0,
-                "server \"%V\" has %ui addresses, and is as many ranks: give it one, if it is one in %V:%ui",
-                &servers[i].name, servers[i].naddrs, &place->file, place->line);
         }
     }
     return NGX_OK;
