@@ -69,6 +69,9 @@ static char *set_zone(ngx_conf_t *cf, ngx_command_t *command, void *conf)
     ngx_http_kvca_main_conf_t *main_conf = conf;
     ngx_str_t *words = cf->args->elts;
     ssize_t size = ngx_parse_size(&words[2]);
+    if (words[1].len == 0) {
+        return refuse(cf, &words[1], "accepted is a name");
+    }
     if (size == NGX_ERROR || size < (ssize_t)(8 * ngx_pagesize)) {
         return refuse(cf, &words[2], "accepted is a size from 32k, such as 1m");
     }

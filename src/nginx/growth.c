@@ -81,10 +81,8 @@ static ngx_int_t filter(ngx_http_request_t *r, ngx_chain_t *in)
     return next_filter(r, in);
 }
 
-ngx_int_t ngx_http_kvca_init_growth(ngx_conf_t *cf)
+void ngx_http_kvca_init_growth(void)
 {
-    (void)cf;
     next_filter = ngx_http_top_body_filter;
     ngx_http_top_body_filter = filter;
-    return NGX_OK;
 }

@@ -58,6 +58,7 @@ static void sweep(ngx_event_t *event)
     ngx_http_kvca_zone_t **zones = zones_of((ngx_cycle_t *)ngx_cycle, &count);
     for (ngx_uint_t i = 0; i < count; i++) {
         ngx_http_kvca_void_dead_owners(zones[i], event->log);
+        (void)ngx_http_kvca_own(zones[i]); /* should there have been no room before */
     }
     ngx_add_timer(event, SWEEP_MS);
 }
@@ -71,7 +72,12 @@ static ngx_int_t init_process(ngx_cycle_t *cycle)
     }
     for (ngx_uint_t i = 0; i < count; i++) {
         ngx_http_kvca_void_dead_owners(zones[i], cycle->log);
-        (void)ngx_http_kvca_own(zones[i], cycle->log);
+        if (!ngx_http_kvca_own(zones[i])) {
+            ngx_log_error(NGX_LOG_ALERT, cycle->log, 0,
+                          "zone \"%V\" has no room for this process, whose requests are not booked for now: "
+                          "too many workers of earlier configurations still finish",
+                          &zones[i]->name);
+        }
     }
     sweep_connection.fd = (ngx_socket_t)-1;
     sweep_timer = (ngx_event_t){.handler = sweep, .data = &sweep_connection, .log = cycle->log, .cancelable = 1};
@@ -88,9 +94,15 @@ static void exit_process(ngx_cycle_t *cycle)
     }
 }
 
+static ngx_int_t finish_configuration(ngx_conf_t *cf)
+{
+    ngx_http_kvca_init_growth();
+    return ngx_http_kvca_check_upstreams(cf);
+}
+
 static ngx_http_module_t context = {
     .preconfiguration = ngx_http_kvca_add_variables,
-    .postconfiguration = ngx_http_kvca_init_growth,
+    .postconfiguration = finish_configuration,
     .create_main_conf = create_main_conf,
     .create_srv_conf = create_srv_conf,
 };

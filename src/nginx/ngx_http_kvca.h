@@ -151,6 +151,8 @@ extern ngx_command_t ngx_http_kvca_commands[];
 
 /* upstream.c */
 ngx_int_t ngx_http_kvca_init_upstream(ngx_conf_t *cf, ngx_http_upstream_srv_conf_t *us);
+/* Whether each upstream that `kvca` is to balance is balanced by it. */
+ngx_int_t ngx_http_kvca_check_upstreams(ngx_conf_t *cf);
 
 /* zone.c */
 void ngx_http_kvca_lock(ngx_http_kvca_zone_t *zone);
@@ -162,7 +164,7 @@ bool ngx_http_kvca_report(ngx_http_kvca_zone_t *zone, const ngx_str_t *address, 
 
 /* owners.c */
 /* Makes this process an owner in the zone's pool, unless it is one; false when there is no room for it. */
-bool ngx_http_kvca_own(ngx_http_kvca_zone_t *zone, ngx_log_t *log);
+bool ngx_http_kvca_own(ngx_http_kvca_zone_t *zone);
 void ngx_http_kvca_disown(ngx_http_kvca_zone_t *zone);
 void ngx_http_kvca_void_dead_owners(ngx_http_kvca_zone_t *zone, ngx_log_t *log);
 
@@ -180,7 +182,7 @@ void ngx_http_kvca_free_peer(ngx_peer_connection_t *pc, void *data, ngx_uint_t s
 ngx_http_kvca_request_t *ngx_http_kvca_request_of(ngx_http_request_t *r);
 
 /* growth.c */
-ngx_int_t ngx_http_kvca_init_growth(ngx_conf_t *cf);
+void ngx_http_kvca_init_growth(void);
 
 /* variables.c */
 ngx_int_t ngx_http_kvca_add_variables(ngx_conf_t *cf);

@@ -25,7 +25,7 @@ static void give_back(ngx_http_kvca_zone_t *zone, const kvca_owner_info *owner, 
     kvca_status status = kvca_pool_owner_void(zone->pool, owner->owner, &blocks, &requests);
     ngx_http_kvca_unlock(zone);
     if (status == KVCA_OK) { /* else another process was first */
-        ngx_log_error(NGX_LOG_NOTICE, log, 0, "zone \"%V\": process %uL died, and gave back %uL requests, %uL blocks",
+        ngx_log_error(NGX_LOG_WARN, log, 0, "zone \"%V\": process %uL died, and gave back %uL requests, %uL blocks",
                       &zone->name, owner->id, requests, blocks);
     }
 }
@@ -57,7 +57,7 @@ void ngx_http_kvca_void_dead_owners(ngx_http_kvca_zone_t *zone, ngx_log_t *log)
     }
 }
 
-bool ngx_http_kvca_own(ngx_http_kvca_zone_t *zone, ngx_log_t *log)
+bool ngx_http_kvca_own(ngx_http_kvca_zone_t *zone)
 {
     if (zone->owner != 0) {
         return true;
@@ -65,12 +65,6 @@ bool ngx_http_kvca_own(ngx_http_kvca_zone_t *zone, ngx_log_t *log)
     ngx_http_kvca_lock(zone);
     kvca_status status = kvca_pool_owner_claim(zone->pool, (uint64_t)ngx_pid, &zone->owner);
     ngx_http_kvca_unlock(zone);
-    if (status != KVCA_OK) {
-        ngx_log_error(NGX_LOG_ALERT, log, 0,
-                      "zone \"%V\": %s, so that requests of this process are not booked: "
-                      "too many workers of earlier configurations still finish",
-                      &zone->name, kvca_strerror(status));
-    }
     return status == KVCA_OK;
 }
 

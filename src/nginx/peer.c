@@ -226,7 +226,9 @@ static ngx_int_t get_booked(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *
         request->conf->zone->owner = 0;
         return get_unbooked(pc, request);
     }
-    return status == KVCA_NONE_FITS ? reject(request) : find_none(pc, request);
+    /* A request so large that sums overflow fits nowhere either. */
+    bool fits_none = status == KVCA_NONE_FITS || (status == KVCA_ERR_OVERFLOW && request->conf->reject);
+    return fits_none ? reject(request) : find_none(pc, request);
 }
 
 ngx_int_t ngx_http_kvca_get_peer(ngx_peer_connection_t *pc, void *data)

@@ -47,16 +47,17 @@ static bool find_argument(ngx_http_request_t *r, const char *name, ngx_str_t *va
     }
     u_char *from = raw.data;
     u_char *to = text;
-    ngx_unescape_uri(&to, &from, raw.len, NGX_UNESCAPE_URI);
+    ngx_unescape_uri(&to, &from, raw.len, 0);
     *value = (ngx_str_t){.len = (size_t)(to - text), .data = text};
     return true;
 }
 
-/* Blocks of another size, as blocks of the zone's; of part of a block nothing can be booked. */
+/* Blocks of another size, as blocks of the zone's. Part of a block is none, but a rank that has some is not one that has none. */
 static uint64_t in_zone_blocks(const ngx_http_kvca_zone_t *zone, uint64_t blocks, uint64_t block_size)
 {
     uint64_t most = UINT64_MAX / block_size;
-    return ngx_min(blocks, most) * block_size / zone->block_size;
+    uint64_t whole = ngx_min(blocks, most) * block_size / zone->block_size;
+    return blocks == 0 ? 0 : ngx_max(whole, 1);
 }
 
 /* Each zone has its own account of a rank. */

@@ -176,3 +176,20 @@ ngx_int_t ngx_http_kvca_init_upstream(ngx_conf_t *cf, ngx_http_upstream_srv_conf
     us->peer.init = ngx_http_kvca_init_peer;
     return NGX_OK;
 }
+
+/* nginx lets a later line put another method in the place of ours, and only warns. */
+ngx_int_t ngx_http_kvca_check_upstreams(ngx_conf_t *cf)
+{
+    const ngx_http_upstream_main_conf_t *upstreams = ngx_http_conf_get_module_main_conf(cf, ngx_http_upstream_module);
+    ngx_http_upstream_srv_conf_t **us = upstreams->upstreams.elts;
+    for (ngx_uint_t i = 0; i < upstreams->upstreams.nelts; i++) {
+        const ngx_http_kvca_srv_conf_t *conf = us[i]->srv_conf ? conf_of(us[i]) : NULL;
+        if (conf && conf->enabled && !conf->zone) {
+            ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                          "another balancing method takes the place of \"kvca\" in upstream \"%V\" in %V:%ui",
+                          &us[i]->host, &conf->place.file, conf->place.line);
+            return NGX_ERROR;
+        }
+    }
+    return NGX_OK;
+}
