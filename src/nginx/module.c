@@ -96,6 +96,7 @@ static void exit_process(ngx_cycle_t *cycle)
 
 static ngx_int_t finish_configuration(ngx_conf_t *cf)
 {
+    ngx_http_kvca_init_reject();
     ngx_http_kvca_init_growth();
     return ngx_http_kvca_check_upstreams(cf);
 }

@@ -9,6 +9,7 @@
  *     owners.c      which process has booked what, and who gives it back when it dies
  *     demand.c      how many tokens a request takes, and so how many KV blocks
  *     peer.c        a request gets a rank, and gives it back
+ *     reject.c      the answer to a request that no rank has room for
  *     growth.c      bookings that grow with streamed output
  *     variables.c   $kvca_rank, $kvca_outcome, $kvca_booked
  *     status.c      the location that shows ledgers and takes capacities
@@ -180,6 +181,10 @@ ngx_int_t ngx_http_kvca_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_c
 ngx_int_t ngx_http_kvca_get_peer(ngx_peer_connection_t *pc, void *data);
 void ngx_http_kvca_free_peer(ngx_peer_connection_t *pc, void *data, ngx_uint_t state);
 ngx_http_kvca_request_t *ngx_http_kvca_request_of(ngx_http_request_t *r);
+
+/* reject.c */
+ngx_int_t ngx_http_kvca_reject(ngx_http_kvca_request_t *request);
+void ngx_http_kvca_init_reject(void);
 
 /* growth.c */
 void ngx_http_kvca_init_growth(void);

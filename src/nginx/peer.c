@@ -149,45 +149,6 @@ static ngx_int_t connect_to(ngx_peer_connection_t *pc, ngx_http_upstream_rr_peer
     return NGX_OK;
 }
 
-static ngx_int_t add_retry_after(ngx_http_request_t *r, time_t seconds)
-{
-    ngx_table_elt_t *header = ngx_list_push(&r->headers_out.headers);
-    u_char *text = ngx_pnalloc(r->pool, NGX_TIME_T_LEN);
-    if (!header || !text) {
-        return NGX_ERROR;
-    }
-    ngx_memzero(header, sizeof *header); /* its fields are not the same in all versions of nginx */
-    header->hash = 1;
-    ngx_str_set(&header->key, "Retry-After");
-    header->value = (ngx_str_t){.len = (size_t)(ngx_sprintf(text, "%T", seconds) - text), .data = text};
-    return NGX_OK;
-}
-
-/*
- * Answers a request that no rank has room for. nginx makes 502 of a get without a peer, and an error in its log. But an
- * upstream request may have been finalized when its caller comes to do so: nginx then only drops the reference that it
- * holds. So the request is finalized here, with the operator's status and whatever error_page says, and nginx is left a
- * reference to drop.
- */
-static ngx_int_t reject(ngx_http_kvca_request_t *request)
-{
-    ngx_http_request_t *r = request->request;
-    ngx_http_upstream_t *u = r->upstream;
-    const ngx_http_kvca_srv_conf_t *conf = request->conf;
-    request->outcome = NGX_HTTP_KVCA_NONE_FITS;
-    if (conf->retry_after > 0 && add_retry_after(r, conf->retry_after) != NGX_OK) {
-        return NGX_ERROR;
-    }
-    u->state->peer = request->rrp.peers->name; /* what $upstream_addr and others tell of such a try */
-    u->state->status = (ngx_uint_t)conf->status;
-    u->state->response_time = ngx_current_msec - u->start_time;
-    *u->cleanup = NULL;
-    u->cleanup = NULL;
-    r->main->count++;
-    ngx_http_finalize_request(r, conf->status);
-    return NGX_ERROR;
-}
-
 static ngx_int_t find_none(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *request)
 {
     request->outcome = NGX_HTTP_KVCA_NONE_ELIGIBLE;
@@ -228,7 +189,7 @@ static ngx_int_t get_booked(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *
     }
     /* A request so large that sums overflow fits nowhere either. */
     bool fits_none = status == KVCA_NONE_FITS || (status == KVCA_ERR_OVERFLOW && request->conf->reject);
-    return fits_none ? reject(request) : find_none(pc, request);
+    return fits_none ? ngx_http_kvca_reject(request) : find_none(pc, request);
 }
 
 ngx_int_t ngx_http_kvca_get_peer(ngx_peer_connection_t *pc, void *data)

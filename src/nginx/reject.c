@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* overflow=reject: the answer to a request that no rank has room for. */
+#include "ngx_http_kvca.h"
+
+static ngx_http_output_header_filter_pt next_filter;
+
+/*
+ * nginx makes 502 of a get without a peer, and an error in its log. But an upstream request may have been finalized when
+ * its caller comes to do so: nginx then only drops the reference that it holds. So the request is finalized here, with
+ * the operator's status and whatever error_page says, and nginx is left a reference to drop.
+ */
+ngx_int_t ngx_http_kvca_reject(ngx_http_kvca_request_t *request)
+{
+    ngx_http_request_t *r = request->request;
+    ngx_http_upstream_t *u = r->upstream;
+    ngx_int_t status = request->conf->status;
+    request->outcome = NGX_HTTP_KVCA_NONE_FITS;
+    u->state->peer = request->rrp.peers->name; /* what $upstream_addr and others tell of such a try */
+    u->state->status = (ngx_uint_t)status;
+    u->state->response_time = ngx_current_msec - u->start_time;
+    *u->cleanup = NULL;
+    u->cleanup = NULL;
+    r->main->count++;
+    ngx_http_finalize_request(r, status);
+    return NGX_ERROR;
+}
+
+static ngx_int_t add_retry_after(ngx_http_request_t *r, time_t seconds)
+{
+    ngx_table_elt_t *header = ngx_list_push(&r->headers_out.headers);
+    u_char *text = ngx_pnalloc(r->pool, NGX_TIME_T_LEN);
+    if (!header || !text) {
+        return NGX_ERROR;
+    }
+    ngx_memzero(header, sizeof *header); /* its fields are not the same in all versions of nginx */
+    header->hash = 1;
+    ngx_str_set(&header->key, "Retry-After");
+    header->value = (ngx_str_t){.len = (size_t)(ngx_sprintf(text, "%T", seconds) - text), .data = text};
+    return NGX_OK;
+}
+
+/* The answer may be a page of the operator's, but not one that error_page makes a success of. */
+static bool is_rejection(const ngx_http_kvca_request_t *request, ngx_uint_t status)
+{
+    return request && request->outcome == NGX_HTTP_KVCA_NONE_FITS && (ngx_uint_t)request->conf->status == status;
+}
+
+static ngx_int_t filter(ngx_http_request_t *r)
+{
+    const ngx_http_kvca_request_t *request = ngx_http_kvca_request_of(r);
+    if (is_rejection(request, r->headers_out.status) && request->conf->retry_after > 0 &&
+        add_retry_after(r, request->conf->retry_after) != NGX_OK) {
+        return NGX_ERROR;
+    }
+    return next_filter(r);
+}
+
+void ngx_http_kvca_init_reject(void)
+{
+    next_filter = ngx_http_top_header_filter;
+    ngx_http_top_header_filter = filter;
+}
