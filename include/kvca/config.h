@@ -60,8 +60,9 @@ KVCA_API kvca_status kvca_role_parse(const char *name, kvca_role *role);
 typedef struct kvca_error {
     /** The status that the function returned. */
     kvca_status status;
-    /** Where in the text, counted from 1 (columns in characters); 0 where no place in the text is at fault. */
+    /** The line in the text, counted from 1; 0 where no place in the text is at fault. */
     size_t line;
+    /** The column, in characters, counted from 1; 0 likewise. */
     size_t column;
     /**
      * One sentence for a person, with the place in front: "policy.yaml:7:28: capacity_fraction must be ...".
@@ -80,8 +81,9 @@ typedef struct kvca_error {
  * @param[out] params  written for KVCA_OK alone
  * @param[out] error   written for every status but KVCA_OK; may be NULL
  * @return KVCA_OK; KVCA_NOT_SELECTED when the file is sound but the pool's selection is absent, `default`, or of
- *         another type, so that the host's own selector serves it (log error->message: it may be a slip); otherwise KVCA_ERR_FILE, KVCA_ERR_TOO_LARGE,
- *         KVCA_ERR_YAML, KVCA_ERR_CONFIG, KVCA_ERR_ROLE, KVCA_ERR_NULL or KVCA_ERR_NO_MEMORY
+ *         another type, so that the host's own selector serves it (log error->message: it may be a slip);
+ *         otherwise KVCA_ERR_FILE, KVCA_ERR_TOO_LARGE, KVCA_ERR_YAML, KVCA_ERR_CONFIG, KVCA_ERR_ROLE, KVCA_ERR_NULL or
+ *         KVCA_ERR_NO_MEMORY
  */
 KVCA_API kvca_status kvca_config_load_file(const char *path, kvca_role role, kvca_params *params, kvca_error *error);
 

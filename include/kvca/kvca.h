@@ -44,6 +44,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** In front of what the library exports. */
 #if defined(__GNUC__)
 #define KVCA_API __attribute__((visibility("default")))
 #else
@@ -59,8 +60,11 @@ extern "C" {
  * is added, PATCH when only faults are mended. Before 1.0.0 MINOR stands for MAJOR.
  */
 #define KVCA_VERSION_MAJOR 0
+/** See KVCA_VERSION_MAJOR. */
 #define KVCA_VERSION_MINOR 1
+/** See KVCA_VERSION_MAJOR. */
 #define KVCA_VERSION_PATCH 0
+/** All three, as a text. */
 #define KVCA_VERSION "0.1.0"
 
 /** The version of the library that runs, in the form of KVCA_VERSION. A static string. */

@@ -56,8 +56,9 @@ typedef struct kvca_pool kvca_pool;
 /** How a pool's block must be aligned, in bytes. Mapped memory is. */
 #define KVCA_POOL_ALIGNMENT 64
 
-/** The most ranks and owners that a pool can be made for. */
+/** The most ranks that a pool can be made for. */
 #define KVCA_POOL_MAX_RANKS 1048576
+/** The most owners that a pool can be made for. */
 #define KVCA_POOL_MAX_OWNERS 65536
 
 /**
@@ -114,7 +115,9 @@ KVCA_API kvca_status kvca_pool_set_seed(kvca_pool *pool, uint64_t seed);
 
 /** A rank, as its worker describes it. */
 typedef struct kvca_rank {
+    /** The worker that serves the rank. */
     uint64_t worker_id;
+    /** The rank's number in its worker. */
     uint32_t dp_rank;
     /** The capacity in KV blocks that the rank reports, 0 for none. */
     uint64_t total_kv_blocks;
@@ -189,6 +192,7 @@ KVCA_API kvca_status kvca_pool_owner_void(kvca_pool *pool, kvca_owner owner, uin
 
 /** An owner as kvca_pool_owner_at() tells it. */
 typedef struct kvca_owner_info {
+    /** For kvca_pool_owner_void(). */
     kvca_owner owner;
     /** As given to kvca_pool_owner_claim(). */
     uint64_t id;
@@ -221,8 +225,11 @@ typedef struct kvca_request {
  * told where it can be, and otherwise takes the place of another booking's.
  */
 typedef struct kvca_booking {
+    /** Where the request is. */
     uint32_t slot;
+    /** Tells the slot's rank from one that has the slot later. */
     uint32_t generation;
+    /** Whose booking it is. */
     kvca_owner owner;
     /** The KV blocks booked. */
     uint64_t blocks;
@@ -294,7 +301,9 @@ typedef struct kvca_snapshot {
     size_t count;
     /** The slot of each row. */
     const uint32_t *slot;
+    /** What has happened in the pool so far. */
     kvca_counters counters;
+    /** The parameters that requests are placed by. */
     kvca_params params;
 } kvca_snapshot;
 

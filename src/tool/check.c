@@ -11,13 +11,14 @@
 #define NAME "kvca check"
 
 static const char HELP[] =
-    "Usage: kvca check [--role ROLE] FILE...\n"
+    "Usage: kvca check [OPTION]... FILE...\n"
     "\n"
     "Says what each policy file means, parameter by parameter. Of a faulty one it says what is wrong, as\n"
     "FILE:LINE:COLUMN: message, on standard error. A file that does not select this policy for the pool counts as\n"
     "faulty.\n"
     "\n"
     "Options:\n"
+    "  -q, --quiet      print nothing of files that are sound\n"
     "      --role ROLE  the pool: decode (the default), prefill, aggregated or encode\n"
     "  -h, --help       show this help\n"
     "\n"
@@ -110,7 +111,20 @@ static void print_parameters(const struct kvca_policy_file *file)
     table_free(&table);
 }
 
-static int check_file(const char *argument, kvca_role role)
+static void print_file(const char *argument, kvca_role role, const struct kvca_policy_file *file)
+{
+    struct kvca_shown_name path = kvca_shown_name(tool_input_name(argument));
+    if (file->instance[0] != '\0') {
+        printf("%s: sound; the %s pool is served by the instance %s\n", path.text, kvca_role_name(role),
+               file->instance);
+    } else {
+        printf("%s: sound; parameters alone, for any pool\n", path.text);
+    }
+    print_parameters(file);
+    tool_flush_output(); /* also so that files are told of in their order */
+}
+
+static int check_file(const char *argument, kvca_role role, bool quiet)
 {
     struct kvca_policy_file file;
     kvca_error error;
@@ -118,15 +132,9 @@ static int check_file(const char *argument, kvca_role role)
         fprintf(stderr, "%s\n", error.message);
         return TOOL_FAULTY_INPUT;
     }
-    struct kvca_shown_name path = kvca_shown_name(tool_input_name(argument));
-    if (file.instance[0] != '\0') {
-        printf("%s: sound; the %s pool is served by the instance %s\n", path.text, kvca_role_name(role),
-               file.instance);
-    } else {
-        printf("%s: sound; parameters alone, for any pool\n", path.text);
+    if (!quiet) {
+        print_file(argument, role, &file);
     }
-    print_parameters(&file);
-    tool_flush_output(); /* also so that files are told of in their order */
     return TOOL_DONE;
 }
 
@@ -134,18 +142,23 @@ int tool_check(int argc, char **argv)
 {
     enum { OPTION_ROLE = 256 };
     static const struct option options[] = {
+        {"quiet", no_argument, NULL, 'q'},
         {"role", required_argument, NULL, OPTION_ROLE},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
     kvca_role role = KVCA_ROLE_DECODE;
+    bool quiet = false;
     int option;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "hq", options, NULL)) != -1) {
         switch (option) {
         case OPTION_ROLE:
             if (!tool_read_role(NAME, optarg, &role)) {
                 return TOOL_WRONG_USE;
             }
+            break;
+        case 'q':
+            quiet = true;
             break;
         case 'h':
             fputs(HELP, stdout);
@@ -159,7 +172,7 @@ int tool_check(int argc, char **argv)
     }
     int status = TOOL_DONE;
     for (int i = optind; i < argc; i++) {
-        if (check_file(argv[i], role) != TOOL_DONE) {
+        if (check_file(argv[i], role, quiet) != TOOL_DONE) {
             status = TOOL_FAULTY_INPUT;
         }
     }
