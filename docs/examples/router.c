@@ -1,146 +1,248 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A router that keeps D and N itself and asks kvca for the pick: the policy is loaded once, then every request is given
- * a rank. Three ranks are filled until none has room; then a request ends, and one that was held back is tried again.
+ * A router's loop: loads the policy, places a hundred requests on three ranks, and tells where they went and why the
+ * first one did. The same program stands beside it in C++, Python, Rust and Go.
  *
- *     router POLICY
+ *     cc -std=c11 router.c -o router $(pkg-config --cflags --libs kvca) && ./router policy.yaml
  *
- * It has one thread. With several, a lock must be held from kvca_select() until the request is booked, or two of them
- * are given the same room: pool_threads.c shows the pool that does both in one step.
+ * It has one thread. With several, a lock goes around the calls that take the pool: see pool_threads.c.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <kvca/config.h>
-#include <kvca/kvca.h>
+#include <kvca/pool.h>
 
 #define RANKS 3
-#define BLOCK_TOKENS 16
+#define REQUESTS 100
+#define LISTED 10
+#define MOST_IN_FLIGHT 16
 
-/* What the router knows of its ranks, in columns. */
-struct ranks {
-    uint64_t worker_id[RANKS];
-    uint32_t dp_rank[RANKS];
-    uint64_t booked_blocks[RANKS];
-    uint64_t active_requests[RANKS];
-    uint64_t capacity[RANKS]; /* total_kv_blocks as the worker reports it */
+struct router {
+    kvca_pool *pool;
+    kvca_owner owner;                       /* one process, one owner */
+    kvca_rank ranks[RANKS];                 /* by slot, as the two below */
+    uint64_t requests[RANKS];               /* how many each rank was given */
+    uint64_t blocks[RANKS];                 /* and how large */
+    kvca_booking in_flight[MOST_IN_FLIGHT]; /* a ring, from request `ended` to request `placed` */
+    uint64_t placed;
+    uint64_t ended;
+    uint64_t waits;
 };
 
-static void log_unknown_capacity(void *user, const kvca_warning *warning)
+/* Made-up traffic: every tenth prompt is a long one. */
+static uint64_t request_blocks(uint64_t number)
 {
-    (void)user;
-    fprintf(stderr, "worker %" PRIu64 ", dp_rank %" PRIu32 ": no known capacity, so it is never found full\n",
-            warning->worker_id, warning->dp_rank);
+    return number % 10 == 0 ? 600 : 40 + number * 37 % 100;
 }
 
-/* Start-up. A faulty policy file must stop the router, not be papered over with defaults. */
-static kvca_status load_policy(const char *path, kvca_policy **policy)
+static kvca_status add_rank(struct router *router, const kvca_rank *rank)
 {
-    kvca_params params;
-    kvca_error error;
-    kvca_status status = kvca_config_load_file(path, KVCA_ROLE_DECODE, &params, &error);
+    kvca_put put;
+    kvca_status status = kvca_pool_put(router->pool, rank, &put);
     if (status != KVCA_OK) {
-        fprintf(stderr, "%s\n", error.message);
         return status;
     }
-    status = kvca_policy_new(&params, policy);
-    if (status != KVCA_OK) {
-        fprintf(stderr, "%s\n", kvca_strerror(status));
-        return status;
+    if (put.unknown_capacity) {
+        fprintf(stderr, "worker %" PRIu64 ", dp_rank %" PRIu32 ": no known capacity, so it is never found full\n",
+                rank->worker_id, rank->dp_rank);
     }
-    kvca_policy_set_warning(*policy, log_unknown_capacity, NULL);
-    kvca_policy_set_seed(*policy, 1); /* for output that can be compared; leave it out in a router */
+    router->ranks[put.slot] = *rank;
     return KVCA_OK;
 }
 
-/* Waiting would not help a request that is larger than every rank. (At capacity_fraction 1; below that, ask sooner.) */
-static bool can_ever_fit(const struct ranks *ranks, uint64_t blocks)
+/* What it has made by the time it fails, the caller frees with kvca_pool_free() too. */
+static kvca_status start(struct router *router, const kvca_params *params)
 {
-    for (size_t row = 0; row < RANKS; row++) {
-        if (blocks <= ranks->capacity[row]) {
-            return true;
+    static const kvca_rank ranks[RANKS] = {
+        {.worker_id = 7, .dp_rank = 0, .total_kv_blocks = 1000},
+        {.worker_id = 7, .dp_rank = 1, .total_kv_blocks = 1000},
+        {.worker_id = 8, .dp_rank = 0, .total_kv_blocks = 500},
+    };
+    kvca_status status = kvca_pool_new(RANKS, 1, params, &router->pool);
+    if (status == KVCA_OK) {
+        status = kvca_pool_owner_claim(router->pool, 0, &router->owner);
+    }
+    if (status == KVCA_OK) {
+        status = kvca_pool_set_seed(router->pool, 1); /* for output that can be compared; leave it out in a router */
+    }
+    for (size_t i = 0; i < RANKS && status == KVCA_OK; i++) {
+        status = add_rank(router, &ranks[i]);
+    }
+    return status;
+}
+
+static kvca_status end_oldest(struct router *router)
+{
+    kvca_status status = kvca_pool_release(router->pool, &router->in_flight[router->ended % MOST_IN_FLIGHT]);
+    router->ended++;
+    return status == KVCA_STALE ? KVCA_OK : status; /* stale: its rank was dropped meanwhile, the booking with it */
+}
+
+/* While no rank has room it waits for requests to end. With none left to wait for, the request is too large. */
+static kvca_status place(struct router *router, uint64_t blocks, kvca_selection *selection)
+{
+    const kvca_request request = {.blocks = blocks, .only_if_fits = true};
+    kvca_booking booking;
+    kvca_status status = kvca_pool_place(router->pool, router->owner, &request, &booking, selection);
+    while (status == KVCA_NONE_FITS && router->ended < router->placed) {
+        router->waits++;
+        status = end_oldest(router);
+        if (status == KVCA_OK) {
+            status = kvca_pool_place(router->pool, router->owner, &request, &booking, selection);
         }
     }
-    return false;
+    if (status == KVCA_OK) {
+        router->in_flight[router->placed++ % MOST_IN_FLIGHT] = booking;
+        router->requests[selection->row]++;
+        router->blocks[selection->row] += blocks;
+    }
+    return status;
 }
 
-enum answer { SENT, HELD, REJECTED };
-
-/* The request path. */
-static enum answer route(kvca_policy *policy, struct ranks *ranks, uint64_t prompt_tokens)
+static const char *verdict(const kvca_explanation *row, bool picked)
 {
-    uint64_t blocks = (prompt_tokens + BLOCK_TOKENS - 1) / BLOCK_TOKENS;
-    kvca_ranks candidates = {
-        .count = RANKS,
-        .worker_id = ranks->worker_id,
-        .dp_rank = ranks->dp_rank,
-        .decode_cost_blocks = ranks->booked_blocks,
-        .active_requests = ranks->active_requests,
-        .total_kv_blocks = ranks->capacity,
-        .request_blocks = blocks,
+    static const char *const verdicts[] = {
+        [KVCA_REASON_TIED] = "as good as the pick",    [KVCA_REASON_DOES_NOT_FIT] = "does not fit",
+        [KVCA_REASON_MORE_REQUESTS] = "more requests", [KVCA_REASON_HIGHER_COST] = "higher cost",
+        [KVCA_REASON_MORE_BLOCKS] = "more blocks",
     };
-    kvca_selection selection;
-    printf("%4" PRIu64 " blocks: ", blocks);
-    if (!can_ever_fit(ranks, blocks)) {
-        printf("rejected, larger than any rank\n");
-        return REJECTED;
-    }
-    kvca_status status = kvca_select(policy, &candidates, &selection);
-    if (status != KVCA_OK) {
-        printf("rejected, %s\n", kvca_strerror(status));
-        return REJECTED;
-    }
-    if (selection.outcome == KVCA_FALLBACK) {
-        printf("no rank has room, held at the router\n");
-        return HELD;
-    }
-    size_t row = selection.row;
-    ranks->booked_blocks[row] += blocks;
-    ranks->active_requests[row] += 1;
-    printf("worker %" PRIu64 ", dp_rank %" PRIu32 " (now %" PRIu64 " of %" PRIu64 " blocks)\n", ranks->worker_id[row],
-           ranks->dp_rank[row], ranks->booked_blocks[row], ranks->capacity[row]);
-    return SENT;
+    return picked ? "picked" : verdicts[row->reason];
 }
 
-/* A request has ended: what was booked for it is taken off again. */
-static void release(struct ranks *ranks, size_t row, uint64_t blocks)
+static kvca_status explain_rows(const kvca_policy *policy, const kvca_ranks *ranks, const kvca_selection *selection)
 {
-    ranks->booked_blocks[row] -= blocks;
-    ranks->active_requests[row] -= 1;
-    printf("a request of %" PRIu64 " blocks ends on worker %" PRIu64 ", dp_rank %" PRIu32 "\n", blocks,
-           ranks->worker_id[row], ranks->dp_rank[row]);
+    printf("%zu of %zu ranks have room for the first request, %zu are equally good:\n", selection->fits, ranks->count,
+           selection->ties);
+    for (size_t row = 0; row < ranks->count; row++) {
+        kvca_explanation told;
+        kvca_status status = kvca_explain(policy, ranks, selection, row, &told);
+        if (status != KVCA_OK) {
+            return status;
+        }
+        printf("  worker %" PRIu64 ", dp_rank %" PRIu32 ": %" PRIu64 " of %" PRIu64 " blocks, %" PRIu64
+               " requests: %s\n",
+               ranks->worker_id[row], ranks->dp_rank[row], told.decode_cost_blocks, told.limit, told.active_requests,
+               verdict(&told, row == selection->row));
+    }
+    return KVCA_OK;
+}
+
+/* Why `selection`, which tells a slot, was made of the ranks as they were before. */
+static kvca_status explain(const kvca_snapshot *before, uint64_t blocks, kvca_selection selection)
+{
+    kvca_ranks ranks = before->ranks;
+    ranks.request_blocks = blocks;
+    size_t row = 0;
+    while (before->slot[row] != selection.row) {
+        row++;
+    }
+    selection.row = row;
+    kvca_policy *policy;
+    kvca_status status = kvca_policy_new(&before->params, &policy);
+    if (status == KVCA_OK) {
+        status = explain_rows(policy, &ranks, &selection);
+        kvca_policy_free(policy);
+    }
+    return status;
+}
+
+/* Places the first request. Among threads the lock is held from the snapshot to the booking, and no longer. */
+static kvca_status place_explained(struct router *router, uint64_t blocks, kvca_selection *selection)
+{
+    size_t bytes = kvca_pool_snapshot_bytes(router->pool);
+    void *buffer = malloc(bytes);
+    if (!buffer) {
+        return KVCA_ERR_NO_MEMORY;
+    }
+    kvca_snapshot before;
+    kvca_status status = kvca_pool_snapshot(router->pool, buffer, bytes, &before);
+    if (status == KVCA_OK) {
+        status = place(router, blocks, selection);
+    }
+    if (status == KVCA_OK) {
+        status = explain(&before, blocks, *selection);
+    }
+    free(buffer);
+    return status;
+}
+
+static kvca_status serve(struct router *router)
+{
+    for (uint64_t number = 0; number < REQUESTS; number++) {
+        uint64_t blocks = request_blocks(number);
+        kvca_selection selection;
+        kvca_status status = KVCA_OK;
+        if (router->placed - router->ended == MOST_IN_FLIGHT) {
+            status = end_oldest(router);
+        }
+        if (status == KVCA_OK) {
+            status = number == 0 ? place_explained(router, blocks, &selection) : place(router, blocks, &selection);
+        }
+        if (status != KVCA_OK) {
+            return status;
+        }
+        if (number < LISTED) {
+            const kvca_rank *rank = &router->ranks[selection.row];
+            printf("request %" PRIu64 ", %" PRIu64 " blocks: worker %" PRIu64 ", dp_rank %" PRIu32 "\n", number,
+                   blocks, rank->worker_id, rank->dp_rank);
+        }
+    }
+    return KVCA_OK;
+}
+
+static kvca_status end_all(struct router *router)
+{
+    kvca_status status = KVCA_OK;
+    while (status == KVCA_OK && router->ended < router->placed) {
+        status = end_oldest(router);
+    }
+    return status;
+}
+
+static void report(const struct router *router)
+{
+    printf("%" PRIu64 " requests placed, %" PRIu64 " waits for room\n", router->placed, router->waits);
+    for (size_t slot = 0; slot < RANKS; slot++) {
+        printf("  worker %" PRIu64 ", dp_rank %" PRIu32 ": %" PRIu64 " requests, %" PRIu64 " blocks\n",
+               router->ranks[slot].worker_id, router->ranks[slot].dp_rank, router->requests[slot],
+               router->blocks[slot]);
+    }
+}
+
+static kvca_status run(struct router *router, const kvca_params *params)
+{
+    kvca_status status = start(router, params);
+    if (status == KVCA_OK) {
+        status = serve(router);
+    }
+    if (status == KVCA_OK) {
+        status = end_all(router);
+    }
+    if (status == KVCA_OK) {
+        report(router);
+    } else {
+        fprintf(stderr, "%s\n", kvca_strerror(status));
+    }
+    return status;
 }
 
 int main(int argc, char **argv)
 {
     if (argc != 2) {
-        fprintf(stderr, "usage: %s POLICY\n", argv[0]);
+        fprintf(stderr, "usage: router POLICY\n");
         return 2;
     }
-    kvca_policy *policy;
-    kvca_status status = load_policy(argv[1], &policy);
-    if (status == KVCA_NOT_SELECTED) {
-        printf("going on with the router's own selector\n"); /* if it has one */
-        return 0;
-    }
+    kvca_params params;
+    kvca_error error;
+    kvca_status status = kvca_config_load_file(argv[1], KVCA_ROLE_DECODE, &params, &error);
     if (status != KVCA_OK) {
-        return 1;
+        fprintf(stderr, "%s\n", error.message);
+        return status == KVCA_NOT_SELECTED ? 0 : 1; /* the policy leaves the pool to the router's own selector */
     }
-    struct ranks ranks = {
-        .worker_id = {7, 7, 8},
-        .dp_rank = {0, 1, 0},
-        .capacity = {1000, 1000, 500},
-    };
-    static const uint64_t prompt_tokens[] = {4800, 6400, 3200, 6400, 4800, 1600, 3200, 17000, 6400};
-    uint64_t held = 0;
-    for (size_t i = 0; i < sizeof prompt_tokens / sizeof prompt_tokens[0]; i++) {
-        if (route(policy, &ranks, prompt_tokens[i]) == HELD) {
-            held = prompt_tokens[i];
-        }
-    }
-    release(&ranks, 1, 400);
-    route(policy, &ranks, held);
-    kvca_policy_free(policy);
-    return 0;
+    struct router router = {0};
+    status = run(&router, &params);
+    kvca_pool_free(router.pool);
+    return status == KVCA_OK ? 0 : 1;
 }

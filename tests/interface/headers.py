@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the public headers: what they declare, as text. For the scripts of this folder."""
+import pathlib
+import re
+from dataclasses import dataclass, field
+
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+FUNCTION = re.compile(r"^KVCA_API ([^;]*?\b(\w+)\([^;]*\));", re.M)
+STRUCT = re.compile(r"^typedef struct (\w+) \{(.*?)^\} \1;", re.M | re.S)
+ENUM = re.compile(r"^typedef enum (\w+) \{(.*?)^\} \1;", re.M | re.S)
+OTHER_TYPE = re.compile(r"^typedef (?!struct \w+ \{|enum )([^;]*);", re.M)
+MACRO = re.compile(r"^#define (KVCA_\w+)(?: +(.*))?$", re.M)
+FIELD = re.compile(r"(.*?)\b(\w+)(\[\w+\])?")
+# What is not for users, and what every release changes.
+OTHER_MACROS = re.compile(r"KVCA_(API|\w+_H|VERSION.*)")
+
+
+def one_line(text):
+    return re.sub(r"\s+", " ", text).strip()
+
+
+@dataclass
+class Header:
+    """Names are in the order of the header; types and declarations are as written there, without comments."""
+    name: str
+    functions: dict = field(default_factory=dict)  # name: declaration
+    structs: dict = field(default_factory=dict)  # name: [(type, field)], an array's bounds being part of its type
+    enums: dict = field(default_factory=dict)  # name: {value's name: value}
+    types: list = field(default_factory=list)
+    macros: dict = field(default_factory=dict)  # name: text
+
+
+def read_fields(body):
+    """("char[1024]", "message") of each field."""
+    for declaration in filter(None, map(one_line, body.split(";"))):
+        kind, name, bounds = FIELD.fullmatch(declaration).groups(default="")
+        yield one_line(kind) + bounds, name
+
+
+def read_values(body):
+    for value in filter(None, map(one_line, body.split(","))):
+        name, number = value.split(" = ")
+        yield name, int(number)
+
+
+def read(path):
+    text = COMMENT.sub("", pathlib.Path(path).read_text(encoding="utf-8"))
+    header = Header(pathlib.Path(path).name)
+    header.functions = {name: one_line(declaration) for declaration, name in FUNCTION.findall(text)}
+    header.structs = {name: list(read_fields(body)) for name, body in STRUCT.findall(text)}
+    header.enums = {name: dict(read_values(body)) for name, body in ENUM.findall(text)}
+    header.types = [one_line(declaration) for declaration in OTHER_TYPE.findall(text)]
+    header.macros = {name: value.strip() for name, value in MACRO.findall(text) if not OTHER_MACROS.fullmatch(name)}
+    read_whole = (len(re.findall(r"^typedef ", text, re.M)), len(re.findall(r"^KVCA_API ", text, re.M))) == (
+        len(header.structs) + len(header.enums) + len(header.types), len(header.functions))
+    if not read_whole:
+        raise ValueError(f"{path}: a declaration has a form that {__file__} does not read")
+    return header
