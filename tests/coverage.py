@@ -42,7 +42,7 @@ def build_and_test(folder, compiler):
     if not (folder / "build.ninja").exists():
         run(
             ["meson", "setup", folder, ROOT, "-Db_coverage=true", "--buildtype=debug",
-             "-Dtests=enabled", "-Dbench=disabled", f"-Dc_args={' '.join(FLAGS)}"],
+             "-Dtests=enabled", "-Dbench=disabled", "-Dnginx=disabled", f"-Dc_args={' '.join(FLAGS)}"],
             env=environment,
         )
     run(["meson", "compile", "-C", folder], env=environment)

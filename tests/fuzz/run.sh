@@ -57,7 +57,7 @@ fi
 
 if [ ! -d "$build" ]; then
     CC=$compiler CFLAGS=-fno-sanitize-recover=all meson setup "$build" "$source_root" -Dfuzz=true -Dtests=enabled \
-        -Dtool=enabled --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false > "$build.log" 2>&1 ||
+        -Dtool=enabled -Dnginx=disabled --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false > "$build.log" 2>&1 ||
         { cat "$build.log"; exit 1; }
 fi
 meson compile -C "$build" "${targets[@]/#/fuzz_}" fuzz-seeds > "$build.log" 2>&1 || { cat "$build.log"; exit 1; }
