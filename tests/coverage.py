@@ -27,7 +27,8 @@ SOURCES = ROOT / "src"
 REASONS = ROOT / "tests" / "uncovered.txt"
 # Threads count together, and functions of the rule stay functions.
 FLAGS = ["-fprofile-update=atomic", "-DLANES_INLINE=__attribute__((unused))"]
-TESTS = [["--no-suite", "failures"], ["allocations"]]
+SUITES = ["unit", "config", "replay", "command", "fuzz"]
+TESTS = [[f"--suite={suite}" for suite in SUITES], ["allocations"]]
 
 
 def run(command, **more):
