@@ -89,6 +89,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_response(status)
         if 300 <= status < 400:
             self.send_header("Location", text)
+        self.send_header("Content-Type", "text/html" if text.startswith("<") else "text/plain")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -142,9 +143,9 @@ ANSWERS = {
     "metrics after a redirect": ([(307, "/metrics/"), GOOD], [(204, "")], 1, 0, ["9271"]),
     "vLLM starts": ([(503, ""), (503, ""), GOOD], [(204, "")], 1, 0, ["not yet: http", "answers 503", "9271"]),
     "vLLM never starts": ([(503, "")], [(204, "")], 0, 1, ["not yet: http"]),
-    "no such rank": ([GOOD], [(404, "no such rank\n")], 1, 1, ["answers 404 no such rank"]),
-    "a number that nginx refuses": ([GOOD], [(400, "blocks: too many\nmore")], 1, 1, ["answers 400 blocks: too many"]),
-    "no POST there": ([GOOD], [(405, "<html>")], 1, 1, ["answers 405"]),
+    "no such rank": ([GOOD], [(404, "<html>")], 1, 1, ["answers 404: no such rank"]),
+    "a number that nginx refuses": ([GOOD], [(400, "blocks: too many\nmore")], 1, 1, ["answers 400: blocks: too many"]),
+    "no POST there": ([GOOD], [(405, "<html>")], 1, 1, ["answers 405\n"]),
     "nginx restarts": ([GOOD], [(502, ""), (204, "")], 2, 0, ["answers 502", "9271"]),
 }
 
@@ -196,7 +197,7 @@ def going_on():
             process.terminate()
             told = [line.split(": ", 1)[1] for line in process.stderr.read().splitlines()]
         yield None if posted == ["9271", "9271", "9999", "9999"] else f"every: posted {posted}"
-        starting = f"not yet: http://{vllm.name}/metrics answers 503 "
+        starting = f"not yet: http://{vllm.name}/metrics answers 503"
         expected = ["9271 blocks of 16 tokens", starting, "9999 blocks of 16 tokens"]
         yield None if told == expected else f"every: told {told}, not {expected}"
 

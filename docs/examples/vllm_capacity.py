@@ -72,15 +72,21 @@ def of_engine(labels):
     raise Fault(f"its metrics tell no capacity: {told}")
 
 
+def explain(error, method):
+    said = error.read(200).decode("utf-8", "replace").split("\n")[0]
+    if error.code == 404 and method == "POST":
+        return "404: no such rank, or no kvca_status there"
+    return f"{error.code}: {said}" if said and error.headers.get_content_type() == "text/plain" else str(error.code)
+
+
 def ask(url, method, options):
     """The lines of the answer. No answer and 5xx are NotYet, other errors a Fault."""
     try:
         with OPENER.open(urllib.request.Request(url, method=method), timeout=options.timeout) as answer:
             return answer.read().decode("utf-8", "replace").split("\n")
     except urllib.error.HTTPError as error:
-        said = error.read(200).decode("utf-8", "replace").strip().split("\n")[0]
         kind = NotYet if error.code >= 500 else Fault
-        raise kind(f"{url} answers {error.code} {said}") from error
+        raise kind(f"{url} answers {explain(error, method)}") from error
     except (ValueError, http.client.InvalidURL) as error:
         raise Fault(f"{url}: {error}") from error
     except (OSError, http.client.HTTPException) as error:
