@@ -264,8 +264,8 @@ def print_placement(results):
     row = "{:30}{:>10}{:>16}{:>30}"
     print(row.format("", "requests", "past capacity", "while another had room"))
     for name, measured in results.items():
-        requests, over, avoidable = map(sum, zip(*measured))
-        print(row.format(name, requests, f"{over} ({over / requests:.1%})", f"{avoidable} ({avoidable / requests:.1%})"))
+        requests, *counts = map(sum, zip(*measured))
+        print(row.format(name, requests, *(f"{count} ({count / requests:.1%})" for count in counts)))
 
 
 # All of it.
@@ -278,7 +278,7 @@ def version(*command):
 
 def describe(options):
     cpu = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text(encoding="latin-1"))
-    print(f"command    {' '.join(['bench.py'] + [word for word in sys.argv[1:] if not word.endswith('.so')])}")
+    print("command    " + " ".join(os.path.basename(word) if os.sep in word else word for word in sys.argv))
     print(f"nginx      {version(harness.find_nginx(), '-v').rpartition('/')[2]}, {WORKERS} workers")
     print(f"load       wrk, 1 thread, {CONNECTIONS} connections; all on the same processors")
     print(f"processor  {cpu[1] if cpu else os.uname().machine}, {os.cpu_count()} online")
