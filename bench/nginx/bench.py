@@ -5,8 +5,8 @@
     bench/nginx/bench.py --module BUILD/src/nginx/ngx_http_kvca_module.so [--clock MODULE] [--quick] [PART...]
 
 Parts (all of them without one):
-    cost       requests a second, and processor time of the workers for each, with 4 and 64 ranks; wrk asks, and an nginx
-               that answers at once is the ranks
+    cost       requests a second, and processor time of the workers for each, with 4 and 64 ranks; wrk asks, and an
+               nginx that answers at once is the ranks
     inside     nanoseconds in the module for each request; MODULE is ngx_http_kvca_module_clock.so
     placement  requests that a rank was sent past its capacity, as the ranks themselves see it: ranks of unequal and of
                equal sizes, prompts of mixed lengths, answers that take their time
