@@ -172,7 +172,7 @@ def spread(values, digits):
 
 
 def cost(options, ranks):
-    rounds, seconds = (3, 1) if options.quick else (10, 2)
+    rounds, seconds = (3, 1) if options.quick else (8, 2)
     with Ranks(ranks) as addresses, frontend(COST_ARMS, [1000000] * ranks, options.module, addresses) as nginx:
         for arm in COST_ARMS:
             wrk(nginx.port, arm.upstream, 1)
@@ -245,7 +245,7 @@ def place(nginx, backends, arm, clients, seconds, seed):
 
 def placement(options, name, shares):
     capacities = SIZES[name]
-    rounds, seconds = (2, 2) if options.quick else (3, 4)
+    rounds, seconds = (2, 2) if options.quick else (2, 4)
     backends = harness.Backend.several(capacities)
     with frontend(PLACEMENT_ARMS, capacities, options.module, backends) as nginx:
         for share in shares:
@@ -313,7 +313,7 @@ def main():
     for ranks in (4, 64) if "inside" in parts and options.clock else ():
         inside(options, ranks)
     for name in SIZES if "placement" in parts else ():
-        placement(options, name, [0.8] if options.quick else [0.6, 0.8, 1.0])
+        placement(options, name, [0.8] if options.quick else [0.7, 0.9])
     return 0
 
 
