@@ -172,7 +172,7 @@ def spread(values, digits):
 
 
 def cost(options, ranks):
-    rounds, seconds = (3, 1) if options.quick else (8, 2)
+    rounds, seconds = (3, 1) if options.quick else (7, 2)
     with Ranks(ranks) as addresses, frontend(COST_ARMS, [1000000] * ranks, options.module, addresses) as nginx:
         for arm in COST_ARMS:
             wrk(nginx.port, arm.upstream, 1)
@@ -210,7 +210,10 @@ def inside(options, ranks):
 
 # Part "placement".
 
-PLACEMENT_ARMS = [Arm("kvca", KVCA), Arm("least_conn", LEAST), Arm("least_conn, weight=capacity", LEAST, weights=True)]
+PLACEMENT_ARMS = [
+    Arm("kvca", KVCA), Arm("kvca, overflow=reject", "kvca zone=@of@ overflow=reject;"),
+    Arm("least_conn", LEAST), Arm("least_conn, weight=capacity", LEAST, weights=True),
+]
 SIZES = {"unequal ranks": [800, 800, 400, 400, 400, 200, 200, 200], "equal ranks": [425] * 8}
 # Share of the requests, blocks from and to, seconds from and to.
 MIX = [(0.70, 2, 20, 0.05, 0.3), (0.25, 20, 60, 0.1, 0.5), (0.05, 80, 160, 0.2, 0.8)]
@@ -231,16 +234,18 @@ def clients_for(share, capacities):
 
 
 def place(nginx, backends, arm, clients, seconds, seed):
-    """(requests, those past a capacity, those of them while another rank had room)"""
+    """[requests, those rejected, those past a capacity, those of them while another rank had room]"""
     def ask(_client, _number, generator):
         blocks, hold = draw(generator)
         return harness.Ask(f"/{arm.upstream}?hold={hold:.3f}", {"X-Prompt-Tokens": blocks * harness.BLOCK_SIZE})
     for backend in backends:
         backend.reset()
     load = harness.run_load(nginx.port, clients, ask, seconds=seconds, seed=seed)
-    if load.failures or set(load.statuses) != {200}:
-        raise AssertionError(f"{arm.name}: {load.statuses} {load.failures}")
-    return [load.requests, sum(backend.over for backend in backends), sum(backend.avoidable for backend in backends)]
+    rejected = load.statuses.pop(503, 0)
+    if load.failures or set(load.statuses) != {200} or (rejected and "reject" not in arm.method):
+        raise AssertionError(f"{arm.name}: {load.statuses} {rejected} {load.failures}")
+    over, avoidable = (sum(getattr(backend, name) for backend in backends) for name in ("over", "avoidable"))
+    return [load.requests, rejected, over, avoidable]
 
 
 def placement(options, name, shares):
@@ -261,8 +266,8 @@ def placement(options, name, shares):
 
 
 def print_placement(results):
-    row = "{:30}{:>10}{:>16}{:>30}"
-    print(row.format("", "requests", "past capacity", "while another had room"))
+    row = "{:30}{:>10}{:>14}{:>16}{:>26}"
+    print(row.format("", "requests", "rejected", "past capacity", "while another had room"))
     for name, measured in results.items():
         requests, *counts = map(sum, zip(*measured))
         print(row.format(name, requests, *(f"{count} ({count / requests:.1%})" for count in counts)))
