@@ -257,8 +257,8 @@ static void tell_ranks(const ngx_http_kvca_zone_t *zone, const bool *unknown, ng
     for (ngx_uint_t i = 0; i < zone->ranks.nelts; i++) {
         if (!ranks[i].in_pool) {
             ngx_log_error(NGX_LOG_ALERT, log, 0,
-                          "zone \"%V\" has no room for rank %V while removed ones finish, and it gets no requests: "
-                          "reload again later, or restart with a larger zone",
+                          "zone \"%V\" has no room for rank %V while removed ones finish, and it gets requests, not "
+                          "booked, where no other can: reload again later, or restart with a larger zone",
                           &zone->name, &ranks[i].address);
         } else if (unknown[i]) {
             ngx_log_error(NGX_LOG_WARN, log, 0,
@@ -274,7 +274,7 @@ void ngx_http_kvca_reload_zone(ngx_http_kvca_zone_t *zone, ngx_log_t *log)
     bool *unknown = ngx_pcalloc(zone->cycle->pool, (zone->ranks.nelts + 1) * sizeof *unknown);
     if (!unknown || !lock_as_master(zone)) {
         ngx_log_error(NGX_LOG_ALERT, log, 0,
-                      "zone \"%V\" could not be locked, and its ranks get no requests from new workers: reload again",
+                      "zone \"%V\" could not be locked, and requests of new workers are not booked: reload again",
                       &zone->name);
         return;
     }
