@@ -52,10 +52,15 @@ static uint32_t ranks_in(size_t bytes, uint32_t owners)
     return fit;
 }
 
-static uint32_t owner_count(const ngx_http_kvca_zone_t *zone)
+static ngx_uint_t worker_count(const ngx_http_kvca_zone_t *zone)
 {
     const ngx_core_conf_t *core = (const ngx_core_conf_t *)ngx_get_conf(zone->cycle->conf_ctx, ngx_core_module);
-    ngx_uint_t owners = GENERATIONS * (ngx_uint_t)ngx_max(core->worker_processes, 1);
+    return (ngx_uint_t)ngx_max(core->worker_processes, 1);
+}
+
+static uint32_t owner_count(const ngx_http_kvca_zone_t *zone)
+{
+    ngx_uint_t owners = GENERATIONS * worker_count(zone);
     return (uint32_t)ngx_min(ngx_max(owners, LEAST_OWNERS), KVCA_POOL_MAX_OWNERS);
 }
 
@@ -120,6 +125,13 @@ static ngx_int_t keep(ngx_http_kvca_zone_t *zone, const ngx_http_kvca_zone_t *ol
     uint32_t room = kvca_pool_max_ranks(old->pool);
     if (room < zone->ranks.nelts) {
         return refuse_size(zone, log, room, owner_count(zone));
+    }
+    if (kvca_pool_max_owners(old->pool) < worker_count(zone)) {
+        ngx_log_error(NGX_LOG_EMERG, log, 0,
+                      "zone \"%V\" has room for the bookings of %uD processes while it is in use: "
+                      "worker_processes %ui needs another zone, or a restart",
+                      &zone->name, kvca_pool_max_owners(old->pool), worker_count(zone));
+        return NGX_ERROR;
     }
     lead_to(zone, old->entries, old->pool);
     zone->owner = old->owner; /* without a master the process stays the same */
