@@ -78,7 +78,7 @@ static ngx_int_t refuse_size(ngx_http_kvca_zone_t *zone, ngx_log_t *log, uint32_
                   "zone \"%V\" is too small: it has room for %uD ranks, and %ui are configured; "
                   "they need \"kvca_zone %V %uzk\", and twice that lets all of them be replaced in a reload",
                   &zone->name, room, zone->ranks.nelts, &zone->name,
-                  zone_size_for((uint32_t)zone->ranks.nelts, owners) / 1024);
+                  zone_size_for((uint32_t)ngx_max(zone->ranks.nelts, 1), owners) / 1024);
     return NGX_ERROR;
 }
 
