@@ -148,9 +148,15 @@ static char *set_upstream_option(ngx_conf_t *cf, const ngx_str_t *argument, ngx_
 {
     ngx_str_t value;
     uint64_t number_given = 0;
-    if (is_option(argument, "zone=", &upstream->zone_name) || is_option(argument, "policy=", policy) ||
-        is_option(argument, "role=", role)) {
+    if (is_option(argument, "zone=", &upstream->zone_name)) {
         return NGX_CONF_OK;
+    }
+    if (is_option(argument, "policy=", policy)) {
+        return policy->len > 0 ? NGX_CONF_OK : refuse(cf, argument, "accepted is policy=FILE");
+    }
+    if (is_option(argument, "role=", role)) {
+        return role->len > 0 ? NGX_CONF_OK
+                             : refuse(cf, argument, "accepted are role=decode, prefill, aggregated and encode");
     }
     if (is_option(argument, "overflow=", &value)) {
         return set_overflow(cf, argument, &value, upstream);

@@ -144,3 +144,11 @@ class Attack(cases.Case):
             for _ in range(4):
                 answer = nginx.ask("/", cases.tokens(2), method="POST" if body else "GET", body=body)
                 self.assertEqual((answer.status, answer.headers.get("retry-after")), (503, "1"))
+
+    def test_options_without_a_value_are_no_defaults(self):
+        """As a template makes them of a variable that is not set."""
+        for option in ("policy=", "role="):
+            nginx = self.make(cases.config(servers="server 127.0.0.1:1;", kvca=" " + option))
+            returned, said = nginx.check()
+            self.assertEqual(returned, 1, option)
+            self.assertIn(f'invalid parameter "{option}" of "kvca"', said)
