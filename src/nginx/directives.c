@@ -126,24 +126,44 @@ static char *set_overflow(ngx_conf_t *cf, const ngx_str_t *argument, const ngx_s
     return NGX_CONF_OK;
 }
 
+/* To the codes left out nginx gives a meaning of its own: it closes the connection, or answers 400. */
+static char *set_status(ngx_conf_t *cf, const ngx_str_t *argument, const ngx_str_t *value,
+                        ngx_http_kvca_srv_conf_t *upstream)
+{
+    uint64_t status;
+    if (number(cf, argument, value, 400, 599, &status) != NGX_CONF_OK) {
+        return NGX_CONF_ERROR;
+    }
+    if (status == NGX_HTTP_REQUEST_TIME_OUT || status == NGX_HTTP_CLOSE ||
+        (status >= NGX_HTTP_NGINX_CODES && status <= NGX_HTTP_CLIENT_CLOSED_REQUEST)) {
+        return refuse(cf, argument, "nginx does not answer with 408, 444 and 494 to 499");
+    }
+    upstream->status = (ngx_int_t)status;
+    return NGX_CONF_OK;
+}
+
 /* The options of `kvca`. Those that only matter where requests are rejected are remembered in `of_reject`. */
 static char *set_upstream_option(ngx_conf_t *cf, const ngx_str_t *argument, ngx_http_kvca_srv_conf_t *upstream,
                                  ngx_str_t *policy, ngx_str_t *role, const ngx_str_t **of_reject)
 {
     ngx_str_t value;
     uint64_t number_given = 0;
-    if (is_option(argument, "zone=", &upstream->zone_name) || is_option(argument, "policy=", policy) ||
-        is_option(argument, "role=", role)) {
+    if (is_option(argument, "zone=", &upstream->zone_name)) {
         return NGX_CONF_OK;
+    }
+    if (is_option(argument, "policy=", policy)) {
+        return policy->len > 0 ? NGX_CONF_OK : refuse(cf, argument, "accepted is policy=FILE");
+    }
+    if (is_option(argument, "role=", role)) {
+        return role->len > 0 ? NGX_CONF_OK
+                             : refuse(cf, argument, "accepted are role=decode, prefill, aggregated and encode");
     }
     if (is_option(argument, "overflow=", &value)) {
         return set_overflow(cf, argument, &value, upstream);
     }
     if (is_option(argument, "status=", &value)) {
         *of_reject = argument;
-        char *result = number(cf, argument, &value, 400, 599, &number_given);
-        upstream->status = (ngx_int_t)number_given;
-        return result;
+        return set_status(cf, argument, &value, upstream);
     }
     if (is_option(argument, "retry_after=", &value)) {
         *of_reject = argument;

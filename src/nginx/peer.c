@@ -156,7 +156,11 @@ static ngx_int_t find_none(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *r
     return NGX_BUSY;
 }
 
-/* Better unbooked than not at all. */
+/*
+ * Better unbooked than not at all. Round robin takes the same peers for eligible as we do, so where there are none it
+ * finds none either. But the pool may not have them: a reload that removed all ranks of this process, which takes
+ * requests for a while yet, or one that could not add those of this process.
+ */
 static ngx_int_t get_unbooked(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *request)
 {
     ngx_int_t result = ngx_http_upstream_get_round_robin_peer(pc, &request->rrp);
@@ -185,11 +189,13 @@ static ngx_int_t get_booked(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *
     }
     if (status == KVCA_ERR_OWNER) { /* this process was given up for dead */
         request->conf->zone->owner = 0;
-        return get_unbooked(pc, request);
     }
     /* A request so large that sums overflow fits nowhere either. */
     bool fits_none = status == KVCA_NONE_FITS || (status == KVCA_ERR_OVERFLOW && request->conf->reject);
-    return fits_none ? ngx_http_kvca_reject(request) : find_none(pc, request);
+    if (fits_none) {
+        return ngx_http_kvca_reject(request);
+    }
+    return status == KVCA_ERR_OVERFLOW ? find_none(pc, request) : get_unbooked(pc, request);
 }
 
 ngx_int_t ngx_http_kvca_get_peer(ngx_peer_connection_t *pc, void *data)

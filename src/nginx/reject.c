@@ -4,6 +4,18 @@
 
 static ngx_http_output_header_filter_pt next_filter;
 
+/* As nginx does when it finalizes an upstream request: others may wait for what this one was to bring into the cache. */
+static void let_go_of_cache(ngx_http_request_t *r)
+{
+#if (NGX_HTTP_CACHE)
+    if (r->cache) {
+        ngx_http_file_cache_free(r->cache, r->upstream->pipe->temp_file);
+    }
+#else
+    (void)r;
+#endif
+}
+
 /*
  * nginx makes 502 of a get without a peer, and an error in its log. But an upstream request may have been finalized when
  * its caller comes to do so: nginx then only drops the reference that it holds. So the request is finalized here, with
@@ -20,6 +32,9 @@ ngx_int_t ngx_http_kvca_reject(ngx_http_kvca_request_t *request)
     u->state->response_time = ngx_current_msec - u->start_time;
     *u->cleanup = NULL;
     u->cleanup = NULL;
+    let_go_of_cache(r);
+    r->read_event_handler = ngx_http_block_reading; /* nginx's own would finalize once more when the client goes */
+    r->connection->log->action = "sending to client";
     r->main->count++;
     ngx_http_finalize_request(r, status);
     return NGX_ERROR;

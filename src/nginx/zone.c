@@ -52,10 +52,15 @@ static uint32_t ranks_in(size_t bytes, uint32_t owners)
     return fit;
 }
 
-static uint32_t owner_count(const ngx_http_kvca_zone_t *zone)
+static ngx_uint_t worker_count(const ngx_http_kvca_zone_t *zone)
 {
     const ngx_core_conf_t *core = (const ngx_core_conf_t *)ngx_get_conf(zone->cycle->conf_ctx, ngx_core_module);
-    ngx_uint_t owners = GENERATIONS * (ngx_uint_t)ngx_max(core->worker_processes, 1);
+    return (ngx_uint_t)ngx_max(core->worker_processes, 1);
+}
+
+static uint32_t owner_count(const ngx_http_kvca_zone_t *zone)
+{
+    ngx_uint_t owners = GENERATIONS * worker_count(zone);
     return (uint32_t)ngx_min(ngx_max(owners, LEAST_OWNERS), KVCA_POOL_MAX_OWNERS);
 }
 
@@ -73,7 +78,7 @@ static ngx_int_t refuse_size(ngx_http_kvca_zone_t *zone, ngx_log_t *log, uint32_
                   "zone \"%V\" is too small: it has room for %uD ranks, and %ui are configured; "
                   "they need \"kvca_zone %V %uzk\", and twice that lets all of them be replaced in a reload",
                   &zone->name, room, zone->ranks.nelts, &zone->name,
-                  zone_size_for((uint32_t)zone->ranks.nelts, owners) / 1024);
+                  zone_size_for((uint32_t)ngx_max(zone->ranks.nelts, 1), owners) / 1024);
     return NGX_ERROR;
 }
 
@@ -120,6 +125,13 @@ static ngx_int_t keep(ngx_http_kvca_zone_t *zone, const ngx_http_kvca_zone_t *ol
     uint32_t room = kvca_pool_max_ranks(old->pool);
     if (room < zone->ranks.nelts) {
         return refuse_size(zone, log, room, owner_count(zone));
+    }
+    if (kvca_pool_max_owners(old->pool) < worker_count(zone)) {
+        ngx_log_error(NGX_LOG_EMERG, log, 0,
+                      "zone \"%V\" has room for the bookings of %uD processes while it is in use: "
+                      "worker_processes %ui needs another zone, or a restart",
+                      &zone->name, kvca_pool_max_owners(old->pool), worker_count(zone));
+        return NGX_ERROR;
     }
     lead_to(zone, old->entries, old->pool);
     zone->owner = old->owner; /* without a master the process stays the same */
@@ -257,8 +269,8 @@ static void tell_ranks(const ngx_http_kvca_zone_t *zone, const bool *unknown, ng
     for (ngx_uint_t i = 0; i < zone->ranks.nelts; i++) {
         if (!ranks[i].in_pool) {
             ngx_log_error(NGX_LOG_ALERT, log, 0,
-                          "zone \"%V\" has no room for rank %V while removed ones finish, and it gets no requests: "
-                          "reload again later, or restart with a larger zone",
+                          "zone \"%V\" has no room for rank %V while removed ones finish, and it gets requests, not "
+                          "booked, where no other can: reload again later, or restart with a larger zone",
                           &zone->name, &ranks[i].address);
         } else if (unknown[i]) {
             ngx_log_error(NGX_LOG_WARN, log, 0,
@@ -274,7 +286,7 @@ void ngx_http_kvca_reload_zone(ngx_http_kvca_zone_t *zone, ngx_log_t *log)
     bool *unknown = ngx_pcalloc(zone->cycle->pool, (zone->ranks.nelts + 1) * sizeof *unknown);
     if (!unknown || !lock_as_master(zone)) {
         ngx_log_error(NGX_LOG_ALERT, log, 0,
-                      "zone \"%V\" could not be locked, and its ranks get no requests from new workers: reload again",
+                      "zone \"%V\" could not be locked, and requests of new workers are not booked: reload again",
                       &zone->name);
         return;
     }
