@@ -23,6 +23,32 @@ static char *refuse(ngx_conf_t *cf, const ngx_str_t *argument, const char *accep
     return NGX_CONF_ERROR;
 }
 
+/* How long the NAME= of an option is; 0 for other arguments. */
+static size_t name_length(const ngx_str_t *argument)
+{
+    size_t length = 0;
+    while (length < argument->len &&
+           (argument->data[length] == '_' || (argument->data[length] >= 'a' && argument->data[length] <= 'z'))) {
+        length++;
+    }
+    return length > 0 && length < argument->len && argument->data[length] == '=' ? length + 1 : 0;
+}
+
+/* Of an option that is given twice, from this argument on, one would be passed over. */
+static char *refuse_repeated(ngx_conf_t *cf, ngx_uint_t first)
+{
+    const ngx_str_t *words = cf->args->elts;
+    for (ngx_uint_t i = first; i < cf->args->nelts; i++) {
+        size_t length = name_length(&words[i]);
+        for (ngx_uint_t j = first; j < i && length > 0; j++) {
+            if (name_length(&words[j]) == length && ngx_strncmp(words[i].data, words[j].data, length) == 0) {
+                return refuse(cf, &words[i], "it is given twice");
+            }
+        }
+    }
+    return NGX_CONF_OK;
+}
+
 /* Reads the number of an option. */
 static char *number(ngx_conf_t *cf, const ngx_str_t *argument, const ngx_str_t *value, uint64_t least, uint64_t most,
                     uint64_t *result)
@@ -48,6 +74,9 @@ static char *set_zone_options(ngx_conf_t *cf, ngx_http_kvca_zone_t *zone)
 {
     const ngx_str_t *words = cf->args->elts;
     zone->block_size = DEFAULT_BLOCK_SIZE;
+    if (refuse_repeated(cf, 3) != NGX_CONF_OK) {
+        return NGX_CONF_ERROR;
+    }
     for (ngx_uint_t i = 3; i < cf->args->nelts; i++) {
         ngx_str_t value;
         uint64_t size;
@@ -183,6 +212,9 @@ static char *set_upstream_options(ngx_conf_t *cf, ngx_http_kvca_srv_conf_t *upst
     upstream->status = NGX_HTTP_SERVICE_UNAVAILABLE;
     upstream->retry_after = DEFAULT_RETRY_AFTER;
     upstream->params = (kvca_params)KVCA_PARAMS_DEFAULT;
+    if (refuse_repeated(cf, 1) != NGX_CONF_OK) {
+        return NGX_CONF_ERROR;
+    }
     for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
         if (set_upstream_option(cf, &words[i], upstream, &policy, &role, &of_reject) != NGX_CONF_OK) {
             return NGX_CONF_ERROR;
@@ -247,6 +279,9 @@ static char *set_tokens(ngx_conf_t *cf, ngx_command_t *command, void *conf)
         return "is duplicate";
     }
     upstream->tokens_given = true;
+    if (refuse_repeated(cf, 1) != NGX_CONF_OK) {
+        return NGX_CONF_ERROR;
+    }
     for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
         ngx_str_t value;
         char *result;
@@ -277,6 +312,9 @@ static char *set_output(ngx_conf_t *cf, ngx_command_t *command, void *conf)
         return "is duplicate";
     }
     upstream->output_given = true;
+    if (refuse_repeated(cf, 1) != NGX_CONF_OK) {
+        return NGX_CONF_ERROR;
+    }
     for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
         ngx_str_t value;
         if (!is_option(&words[i], "growth=", &value)) {

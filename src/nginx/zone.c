@@ -11,6 +11,9 @@
 #define GENERATIONS 4
 #define LEAST_OWNERS 16
 
+/* What every request and every look at the status must go over grows with a zone's room for ranks. */
+#define MOST_RANKS 65536
+
 /* How long the master tries to lock a zone, and how often. */
 #define LOCK_TRIES 5000
 #define LOCK_PAUSE_MS 1
@@ -31,16 +34,18 @@ static size_t entries_bytes(uint32_t ranks)
     return units * KVCA_POOL_ALIGNMENT;
 }
 
+/* The largest size where it is more than this machine can address. */
 static size_t bytes_for(uint32_t ranks, uint32_t owners)
 {
-    return entries_bytes(ranks) + kvca_pool_bytes(ranks, owners);
+    size_t pool = kvca_pool_bytes(ranks, owners);
+    return pool != 0 ? entries_bytes(ranks) + pool : SIZE_MAX;
 }
 
 /* The most ranks that fit; 0 for none. */
 static uint32_t ranks_in(size_t bytes, uint32_t owners)
 {
     uint32_t fit = 0;
-    uint32_t too_many = KVCA_POOL_MAX_RANKS + 1;
+    uint32_t too_many = MOST_RANKS + 1;
     while (too_many - fit > 1) {
         uint32_t middle = fit + (too_many - fit) / 2;
         if (bytes_for(middle, owners) <= bytes) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an adversary found: corners of nginx where the module was wrong once."""
+"""Corners of nginx where the module was wrong once, and some near them."""
 
 import http.client
 import threading
@@ -9,7 +9,7 @@ import cases
 import harness
 
 
-class Attack(cases.Case):
+class Corners(cases.Case):
     def test_a_reject_lets_go_of_the_cache(self):
         """Requests that wait for another's answer in the cache go on at once, and nginx finds no stalled update."""
         backends = self.backends(None)
@@ -152,3 +152,14 @@ class Attack(cases.Case):
             returned, said = nginx.check()
             self.assertEqual(returned, 1, option)
             self.assertIn(f'invalid parameter "{option}" of "kvca"', said)
+
+    def test_options_that_are_given_twice(self):
+        for line in ("kvca_zone z 1m block_size=16 block_size=32;",
+                     "upstream u { kvca zone=z zone=z; server @b0@; }",
+                     "upstream u { kvca zone=z status=503 overflow=reject status=429; server @b0@; }",
+                     "upstream u { kvca zone=z; kvca_tokens max=1 $arg_a max=1; server @b0@; }",
+                     "upstream u { kvca zone=z; kvca_output growth=sse growth=sse; server @b0@; }"):
+            nginx = self.make(f"{line} server {{ listen @port@; }}", self.backends(None))
+            status, said = nginx.check()
+            self.assertEqual(status, 1, line)
+            self.assertRegex(said, r'invalid parameter "[a-z_]+=\w+" of "kvca\w*": it is given twice in .*:\d+')
