@@ -74,9 +74,6 @@ static char *set_zone_options(ngx_conf_t *cf, ngx_http_kvca_zone_t *zone)
 {
     const ngx_str_t *words = cf->args->elts;
     zone->block_size = DEFAULT_BLOCK_SIZE;
-    if (refuse_repeated(cf, 3) != NGX_CONF_OK) {
-        return NGX_CONF_ERROR;
-    }
     for (ngx_uint_t i = 3; i < cf->args->nelts; i++) {
         ngx_str_t value;
         uint64_t size;

@@ -154,12 +154,11 @@ class Corners(cases.Case):
             self.assertIn(f'invalid parameter "{option}" of "kvca"', said)
 
     def test_options_that_are_given_twice(self):
-        for line in ("kvca_zone z 1m block_size=16 block_size=32;",
-                     "upstream u { kvca zone=z zone=z; server @b0@; }",
+        for line in ("upstream u { kvca zone=z zone=z; server @b0@; }",
                      "upstream u { kvca zone=z status=503 overflow=reject status=429; server @b0@; }",
                      "upstream u { kvca zone=z; kvca_tokens max=1 $arg_a max=1; server @b0@; }",
                      "upstream u { kvca zone=z; kvca_output growth=sse growth=sse; server @b0@; }"):
-            nginx = self.make(f"{line} server {{ listen @port@; }}", self.backends(None))
+            nginx = self.make(f"kvca_zone z 1m; {line} server {{ listen @port@; }}", self.backends(None))
             status, said = nginx.check()
             self.assertEqual(status, 1, line)
             self.assertRegex(said, r'invalid parameter "[a-z_]+=\w+" of "kvca\w*": it is given twice in .*:\d+')
