@@ -26,6 +26,11 @@ install_packages() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
+# quietly COMMAND...: shows what it writes where it fails.
+quietly() {
+    "$@" > "$work/quietly.log" 2>&1 || { cat "$work/quietly.log"; return 1; }
+}
+
 # at_once FUNCTION NAME...: calls the function with each name, as many at a time as there are processors. Then prints a
 # line for each: what the call wrote to descriptor 3, or, after all else that it wrote, that it failed.
 at_once() {

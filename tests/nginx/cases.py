@@ -15,6 +15,7 @@ import harness
 # What run.py was told.
 MODULE = None
 FAULTS = None
+UNDER = []
 
 CONFIG = """\
 kvca_zone ranks 1m@zone@;
@@ -118,6 +119,7 @@ class Case(unittest.TestCase):
     def make(self, text, backends=(), **more):
         """An nginx with the module, not started."""
         more.setdefault("module", MODULE)
+        more["wrapper"] = UNDER + more.get("wrapper", [])
         nginx = harness.Nginx(text, backends=backends, **more)
         nginx.must_be_idle = True
         nginx.expected_alerts = []

@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests of the nginx module: a real nginx between clients and toy backends, all on 127.0.0.1.
 
-    tests/nginx/run.py --module BUILD/src/nginx/ngx_http_kvca_module.so [--faults FILE] [NAME...]
+    tests/nginx/run.py --module BUILD/src/nginx/ngx_http_kvca_module.so [--faults FILE] [--under COMMAND] [NAME...]
 
 Without a NAME all tests run; with some, those of the files test_NAME.py, and those whose names, as they are printed,
 match one: booking, 'deaths.*killed*'. FILE is the module built with fault points; tests that need it are skipped
-without it. The status is 77 where nginx or the module is missing.
+without it. COMMAND runs nginx, as `env LD_PRELOAD=libasan.so` does for a module that was built with sanitizers. The
+status is 77 where nginx or the module is missing.
 """
 
 import argparse
 import fnmatch
 import pathlib
+import shlex
 import sys
 import time
 import unittest
@@ -88,6 +90,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--module")
     parser.add_argument("--faults")
+    parser.add_argument("--under", default="")
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args()
     why = missing(options)
@@ -95,6 +98,7 @@ def main():
         print(f"skipped: {why}")
         return SKIPPED
     cases.MODULE = pathlib.Path(options.module).resolve()
+    cases.UNDER = shlex.split(options.under)
     cases.FAULTS = options.faults and pathlib.Path(options.faults).resolve()
     suite = unittest.TestLoader().discover(str(FOLDER), "test_*.py")
     tests = [test for test in flatten(suite) if wanted(test, options.names)]

@@ -26,6 +26,7 @@ class Corners(cases.Case):
         slow = self.open(nginx, "/shared?length=1", cases.tokens(1)).getresponse()
         self.assertEqual(slow.status, 503)
         self.finish(backends, held)
+        nginx.wait_until_idle()
         self.assertEqual(nginx.ask("/shared?length=1", cases.tokens(1)).status, 200)
 
     def test_a_reject_of_what_has_expired_in_the_cache(self):
@@ -40,6 +41,7 @@ class Corners(cases.Case):
         held = self.fill(nginx, [10], "/held?gate=1")
         self.assertEqual(nginx.ask("/shared?length=1", cases.tokens(1)).status, 503)
         self.finish(backends, held)
+        nginx.wait_until_idle()
         self.assertEqual(nginx.ask("/shared?length=1", cases.tokens(1)).status, 200)
 
     def test_a_status_that_nginx_does_not_answer_with_is_refused(self):
@@ -130,8 +132,8 @@ class Corners(cases.Case):
             }
             limit_req_zone $uri zone=l:1m rate=2r/s;
             """, location="""
-            error_page 503 = @second; recursive_error_pages on; post_action /post; mirror /mirror; satisfy any; allow all;
-            proxy_intercept_errors on;
+            error_page 503 = @second; recursive_error_pages on; post_action /post; mirror /mirror; satisfy any;
+            allow all; proxy_intercept_errors on;
             """, server="""
             location @second { recursive_error_pages on; error_page 429 = @third; proxy_pass http://second; }
             location @third { auth_request /auth; error_page 500 =429 /last; proxy_pass http://pool; }

@@ -23,8 +23,8 @@ def mixed(least, most):
 
 class Placing(cases.Case):
     def test_forty_clients_stay_within_the_capacities(self):
-        # With at most 66 blocks a request always fits somewhere: 45 others cannot leave less on all four ranks, and those
-        # are 39, and some that their clients have seen the end of before nginx has.
+        # With at most 66 blocks a request always fits somewhere: 45 others cannot leave less on all four ranks, and
+        # those are 39, and some that their clients have seen the end of before nginx has.
         capacities = [1000, 1000, 500, 800]
         backends = self.backends(*capacities)
         nginx = self.start(cases.config(4, capacities, after="keepalive 32;"), backends)
