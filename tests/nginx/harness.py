@@ -56,10 +56,16 @@ def find_nginx():
     return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/local/nginx/sbin")
 
 
+_given_ports = set()
+
+
 def free_port():
-    """A port that nobody listens on. Below the range that the kernel takes for outgoing connections."""
+    """A port that nobody listens on, never the same again. Below those that Linux takes for outgoing connections."""
     while True:
         port = random.SystemRandom().randrange(20000, 32000)
+        if port in _given_ports:
+            continue
+        _given_ports.add(port)
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))
@@ -193,8 +199,6 @@ class Backend:
         self.group = group if group is not None else [self]
         self.unix = unix
         self.tls = tls
-        self.port = None if unix else free_port()
-        self.address = f"unix:{unix}" if unix else f"127.0.0.1:{self.port}"
         self.always = {}
         self.scripts = {}
         self.blocks = self.active = 0
@@ -204,7 +208,7 @@ class Backend:
         self._tasks = set()
         self._gate = self.loop.call(asyncio.Event)
         self._permits = self.loop.call(asyncio.Semaphore, 0)
-        self.start()
+        self._find_address()
 
     @classmethod
     def several(cls, capacities, **more):
@@ -220,6 +224,18 @@ class Backend:
         self.bodies = []  # how long their bodies were
         self.over = 0  # requests that came where they did not fit
         self.avoidable = 0  # those among them that would have fitted on another backend
+
+    def _find_address(self):
+        """Listens for the first time. A port that was free may be taken by now."""
+        for tries_left in reversed(range(5)):
+            self.port = None if self.unix else free_port()
+            self.address = f"unix:{self.unix}" if self.unix else f"127.0.0.1:{self.port}"
+            try:
+                self.start()
+                break
+            except OSError:
+                if not tries_left:
+                    raise
 
     def start(self):
         """Listens, after stop() once more at the same address."""
