@@ -210,8 +210,12 @@ class StreamCase(Case):
 
     def check_booked(self, nginx, requests):
         """That many streams are in the ledger, now or soon, and nothing else."""
-        harness.wait_for(lambda: (sum(nginx.requests()), sum(nginx.booked())) == (requests, 10 * requests),
-                         f"{requests} streams are booked")
+        def booked():
+            try:
+                return (sum(nginx.requests()), sum(nginx.booked())) == (requests, 10 * requests)
+            except (OSError, http.client.HTTPException):
+                return False  # the worker that was asked has just been ended
+        harness.wait_for(booked, f"{requests} streams are booked")
 
     def finish_streams(self, streams, broken=()):
         """Lets all go on: all are whole, but for those of these workers."""
