@@ -52,9 +52,15 @@ static bool find_argument(ngx_http_request_t *r, const char *name, ngx_str_t *va
     return true;
 }
 
-/* Blocks of another size, as blocks of the zone's. Part of a block is none, but a rank that has some is not one that has none. */
+/*
+ * Blocks of another size, as blocks of the zone's, as far as the product can be counted. Part of a block is none, but a
+ * rank that has some is not one that has none.
+ */
 static uint64_t in_zone_blocks(const ngx_http_kvca_zone_t *zone, uint64_t blocks, uint64_t block_size)
 {
+    if (block_size == zone->block_size) {
+        return blocks;
+    }
     uint64_t most = UINT64_MAX / block_size;
     uint64_t whole = ngx_min(blocks, most) * block_size / zone->block_size;
     return blocks == 0 ? 0 : ngx_max(whole, 1);

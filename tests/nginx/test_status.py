@@ -214,6 +214,7 @@ class Capacities(cases.Case):
             (100, 784, 2450),
             (1, 16, 1),  # none would be unknown
             (2**50, 32, 2**50),
+            (2**63 - 1, 32, 2**63 - 1),
         ], lambda blocks, size, expected: (
             self.assertEqual(nginx.set_capacity(rank, blocks, **({"block_size": size} if size else {})).status, 204),
             self.assertEqual(self.capacity(nginx, rank), (expected, True))))
