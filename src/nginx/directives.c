@@ -5,6 +5,8 @@
 #define DEFAULT_BLOCK_SIZE 16 /* vLLM's, where it is told none */
 #define DEFAULT_RETRY_AFTER 1
 
+#define ACCEPTED_ROLES "accepted are role=decode, prefill, aggregated and encode"
+
 /* Tells an argument of the form NAME=VALUE, of which `name` has the first part, and its value. */
 static bool is_option(const ngx_str_t *argument, const char *name, ngx_str_t *value)
 {
@@ -127,7 +129,7 @@ static char *load_policy(ngx_conf_t *cf, const ngx_str_t *file, const ngx_str_t 
     kvca_error error;
     ngx_str_t path = *file;
     if (role_name->len > 0 && kvca_role_parse((const char *)role_name->data, &role) != KVCA_OK) {
-        return refuse(cf, role_name, "accepted are role=decode, prefill, aggregated and encode");
+        return refuse(cf, role_name, ACCEPTED_ROLES);
     }
     if (file->len == 0) {
         return NGX_CONF_OK;
@@ -181,8 +183,7 @@ static char *set_upstream_option(ngx_conf_t *cf, const ngx_str_t *argument, ngx_
         return policy->len > 0 ? NGX_CONF_OK : refuse(cf, argument, "accepted is policy=FILE");
     }
     if (is_option(argument, "role=", role)) {
-        return role->len > 0 ? NGX_CONF_OK
-                             : refuse(cf, argument, "accepted are role=decode, prefill, aggregated and encode");
+        return role->len > 0 ? NGX_CONF_OK : refuse(cf, argument, ACCEPTED_ROLES);
     }
     if (is_option(argument, "overflow=", &value)) {
         return set_overflow(cf, argument, &value, upstream);
@@ -260,8 +261,20 @@ static char *compile_value(ngx_conf_t *cf, ngx_str_t *text, ngx_http_complex_val
     return NGX_CONF_OK;
 }
 
-/* The lines that tell more of an upstream. */
 static char needs_kvca[] = "needs \"kvca zone=NAME\" above it in the same upstream";
+
+/* What a line begins with that tells more of an upstream, once. */
+static char *begin_line(ngx_conf_t *cf, const ngx_http_kvca_srv_conf_t *upstream, bool *given)
+{
+    if (!upstream->enabled) {
+        return needs_kvca;
+    }
+    if (*given) {
+        return "is duplicate";
+    }
+    *given = true;
+    return refuse_repeated(cf, 1);
+}
 
 /* kvca_tokens [VALUE] [bytes_per_token=BYTES] [max=TOKENS] */
 static char *set_tokens(ngx_conf_t *cf, ngx_command_t *command, void *conf)
@@ -269,19 +282,12 @@ static char *set_tokens(ngx_conf_t *cf, ngx_command_t *command, void *conf)
     (void)command;
     ngx_http_kvca_srv_conf_t *upstream = conf;
     ngx_str_t *words = cf->args->elts;
-    if (!upstream->enabled) {
-        return needs_kvca;
-    }
-    if (upstream->tokens_given) {
-        return "is duplicate";
-    }
-    upstream->tokens_given = true;
-    if (refuse_repeated(cf, 1) != NGX_CONF_OK) {
-        return NGX_CONF_ERROR;
+    char *result = begin_line(cf, upstream, &upstream->tokens_given);
+    if (result != NGX_CONF_OK) {
+        return result;
     }
     for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
         ngx_str_t value;
-        char *result;
         if (is_option(&words[i], "bytes_per_token=", &value)) {
             result = number(cf, &words[i], &value, 1, UINT32_MAX, &upstream->bytes_per_token);
         } else if (is_option(&words[i], "max=", &value)) {
@@ -302,20 +308,14 @@ static char *set_output(ngx_conf_t *cf, ngx_command_t *command, void *conf)
     (void)command;
     ngx_http_kvca_srv_conf_t *upstream = conf;
     ngx_str_t *words = cf->args->elts;
-    if (!upstream->enabled) {
-        return needs_kvca;
-    }
-    if (upstream->output_given) {
-        return "is duplicate";
-    }
-    upstream->output_given = true;
-    if (refuse_repeated(cf, 1) != NGX_CONF_OK) {
-        return NGX_CONF_ERROR;
+    char *result = begin_line(cf, upstream, &upstream->output_given);
+    if (result != NGX_CONF_OK) {
+        return result;
     }
     for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
         ngx_str_t value;
         if (!is_option(&words[i], "growth=", &value)) {
-            char *result = compile_value(cf, &words[i], &upstream->output_tokens);
+            result = compile_value(cf, &words[i], &upstream->output_tokens);
             if (result != NGX_CONF_OK) {
                 return result;
             }

@@ -147,6 +147,11 @@ typedef struct {
 
 extern ngx_module_t ngx_http_kvca_module;
 
+static inline bool ngx_http_kvca_same(const ngx_str_t *a, const ngx_str_t *b)
+{
+    return a->len == b->len && ngx_strncmp(a->data, b->data, a->len) == 0;
+}
+
 /* directives.c */
 extern ngx_command_t ngx_http_kvca_commands[];
 

@@ -62,6 +62,9 @@ static bool is_rejection(const ngx_http_kvca_request_t *request, ngx_uint_t stat
 
 static ngx_int_t filter(ngx_http_request_t *r)
 {
+    if (r->headers_out.status < NGX_HTTP_BAD_REQUEST) {
+        return next_filter(r); /* nearly all answers: they are not searched for a request of ours */
+    }
     const ngx_http_kvca_request_t *request = ngx_http_kvca_request_of(r);
     if (is_rejection(request, r->headers_out.status) && request->conf->retry_after > 0 &&
         add_retry_after(r, request->conf->retry_after) != NGX_OK) {

@@ -74,8 +74,7 @@ static bool report_to_zones(ngx_http_request_t *r, const ngx_str_t *zone_name, c
     ngx_http_kvca_zone_t **zone = zones->elts;
     bool found = false;
     for (ngx_uint_t i = 0; i < zones->nelts; i++) {
-        bool meant = !zone_name->data || (zone[i]->name.len == zone_name->len &&
-                                          ngx_strncmp(zone[i]->name.data, zone_name->data, zone_name->len) == 0);
+        bool meant = !zone_name->data || ngx_http_kvca_same(&zone[i]->name, zone_name);
         uint64_t size = block_size != 0 ? block_size : zone[i]->block_size;
         found |= meant && ngx_http_kvca_report(zone[i], rank, in_zone_blocks(zone[i], blocks, size));
     }

@@ -12,8 +12,7 @@ static ngx_int_t find_zone(ngx_conf_t *cf, ngx_http_kvca_srv_conf_t *conf)
     const ngx_http_kvca_main_conf_t *main_conf = ngx_http_conf_get_module_main_conf(cf, ngx_http_kvca_module);
     ngx_http_kvca_zone_t **zones = main_conf->zones.elts;
     for (ngx_uint_t i = 0; i < main_conf->zones.nelts; i++) {
-        if (zones[i]->name.len == conf->zone_name.len &&
-            ngx_strncmp(zones[i]->name.data, conf->zone_name.data, conf->zone_name.len) == 0) {
+        if (ngx_http_kvca_same(&zones[i]->name, &conf->zone_name)) {
             conf->zone = zones[i];
             return NGX_OK;
         }
@@ -79,8 +78,7 @@ static ngx_int_t add_rank(ngx_http_kvca_zone_t *zone, const ngx_str_t *address)
 {
     const ngx_http_kvca_rank_t *ranks = zone->ranks.elts;
     for (ngx_uint_t i = 0; i < zone->ranks.nelts; i++) {
-        if (ranks[i].address.len == address->len &&
-            ngx_strncmp(ranks[i].address.data, address->data, address->len) == 0) {
+        if (ngx_http_kvca_same(&ranks[i].address, address)) {
             return (ngx_int_t)i;
         }
     }
