@@ -357,13 +357,30 @@ static char *set_rank(ngx_conf_t *cf, ngx_command_t *command, void *conf)
     return number(cf, &words[2], &value, 1, NGX_MAX_OFF_T_VALUE, &capacity->total_kv_blocks);
 }
 
+/* kvca_status json|prometheus */
+static char *set_status_location(ngx_conf_t *cf, ngx_command_t *command, void *conf)
+{
+    (void)command;
+    (void)conf;
+    const ngx_str_t *words = cf->args->elts;
+    ngx_http_core_loc_conf_t *location = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    if (ngx_strcmp(words[1].data, "json") == 0) {
+        location->handler = ngx_http_kvca_show_json;
+    } else if (ngx_strcmp(words[1].data, "prometheus") == 0) {
+        location->handler = ngx_http_kvca_show_prometheus;
+    } else {
+        return refuse(cf, &words[1], "accepted are json and prometheus");
+    }
+    return NGX_CONF_OK;
+}
+
 ngx_command_t ngx_http_kvca_commands[] = {
     {ngx_string("kvca_zone"), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE23, set_zone, NGX_HTTP_MAIN_CONF_OFFSET, 0, NULL},
     {ngx_string("kvca"), NGX_HTTP_UPS_CONF | NGX_CONF_1MORE, set_upstream, NGX_HTTP_SRV_CONF_OFFSET, 0, NULL},
     {ngx_string("kvca_tokens"), NGX_HTTP_UPS_CONF | NGX_CONF_TAKE123, set_tokens, NGX_HTTP_SRV_CONF_OFFSET, 0, NULL},
     {ngx_string("kvca_output"), NGX_HTTP_UPS_CONF | NGX_CONF_TAKE12, set_output, NGX_HTTP_SRV_CONF_OFFSET, 0, NULL},
     {ngx_string("kvca_rank"), NGX_HTTP_UPS_CONF | NGX_CONF_TAKE2, set_rank, NGX_HTTP_SRV_CONF_OFFSET, 0, NULL},
-    {ngx_string("kvca_status"), NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1, ngx_http_kvca_status, NGX_HTTP_LOC_CONF_OFFSET, 0,
+    {ngx_string("kvca_status"), NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1, set_status_location, NGX_HTTP_LOC_CONF_OFFSET, 0,
      NULL},
     ngx_null_command,
 };

@@ -198,7 +198,8 @@ void ngx_http_kvca_init_growth(void);
 ngx_int_t ngx_http_kvca_add_variables(ngx_conf_t *cf);
 
 /* status.c */
-char *ngx_http_kvca_status(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+ngx_int_t ngx_http_kvca_show_json(ngx_http_request_t *r);
+ngx_int_t ngx_http_kvca_show_prometheus(ngx_http_request_t *r);
 
 /* report.c; NULL when memory runs out */
 ngx_buf_t *ngx_http_kvca_report_json(ngx_http_request_t *r, const ngx_array_t *zones);

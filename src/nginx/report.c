@@ -167,8 +167,8 @@ ngx_buf_t *ngx_http_kvca_report_json(ngx_http_request_t *r, const ngx_array_t *z
 
 /* A metric of ranks: its name and what it means, and its value in a row, which may be none. */
 typedef struct {
-    const char *head;
     const char *name;
+    const char *help;
     bool (*value)(const ledger_t *ledger, size_t row, uint64_t *value);
 } rank_metric_t;
 
@@ -191,35 +191,30 @@ static bool total_kv_blocks(const ledger_t *ledger, size_t row, uint64_t *value)
 }
 
 static const rank_metric_t rank_metrics[] = {
-    {"# HELP kvca_decode_cost_blocks KV blocks booked on the rank.\n# TYPE kvca_decode_cost_blocks gauge\n",
-     "kvca_decode_cost_blocks", decode_cost_blocks},
-    {"# HELP kvca_active_requests Requests booked on the rank.\n# TYPE kvca_active_requests gauge\n",
-     "kvca_active_requests", active_requests},
-    {"# HELP kvca_total_kv_blocks Capacity of the rank in KV blocks, where known.\n"
-     "# TYPE kvca_total_kv_blocks gauge\n",
-     "kvca_total_kv_blocks", total_kv_blocks},
+    {"kvca_decode_cost_blocks", "KV blocks booked on the rank.", decode_cost_blocks},
+    {"kvca_active_requests", "Requests booked on the rank.", active_requests},
+    {"kvca_total_kv_blocks", "Capacity of the rank in KV blocks, where known.", total_kv_blocks},
 };
 
 /* A counter of zones: its place in kvca_counters. */
 typedef struct {
-    const char *head;
     const char *name;
+    const char *help;
     size_t offset;
 } zone_metric_t;
 
 static const zone_metric_t zone_metrics[] = {
-    {"# HELP kvca_placed_total Tries booked on a rank.\n# TYPE kvca_placed_total counter\n", "kvca_placed_total",
-     offsetof(kvca_counters, placed)},
-    {"# HELP kvca_fallbacks_total Tries booked on a rank that they did not fit.\n"
-     "# TYPE kvca_fallbacks_total counter\n",
-     "kvca_fallbacks_total", offsetof(kvca_counters, fallbacks)},
-    {"# HELP kvca_none_total Tries that got no rank.\n# TYPE kvca_none_total counter\n", "kvca_none_total",
-     offsetof(kvca_counters, none)},
-    {"# HELP kvca_stale_total Releases of what was given back before.\n# TYPE kvca_stale_total counter\n",
-     "kvca_stale_total", offsetof(kvca_counters, stale)},
-    {"# HELP kvca_voided_total Requests given back for processes that ended.\n# TYPE kvca_voided_total counter\n",
-     "kvca_voided_total", offsetof(kvca_counters, voided)},
+    {"kvca_placed_total", "Tries booked on a rank.", offsetof(kvca_counters, placed)},
+    {"kvca_fallbacks_total", "Tries booked on a rank that they did not fit.", offsetof(kvca_counters, fallbacks)},
+    {"kvca_none_total", "Tries that got no rank.", offsetof(kvca_counters, none)},
+    {"kvca_stale_total", "Releases of what was given back before.", offsetof(kvca_counters, stale)},
+    {"kvca_voided_total", "Requests given back for processes that ended.", offsetof(kvca_counters, voided)},
 };
+
+static u_char *put_head(u_char *to, const char *name, const char *help, const char *type)
+{
+    return ngx_sprintf(to, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
 
 static u_char *put_labels(u_char *to, const ledger_t *ledger, const ngx_http_kvca_entry_t *entry)
 {
@@ -232,7 +227,7 @@ static u_char *put_labels(u_char *to, const ledger_t *ledger, const ngx_http_kvc
 
 static u_char *put_rank_metric(u_char *to, const picture_t *picture, const rank_metric_t *metric)
 {
-    to = put(to, metric->head);
+    to = put_head(to, metric->name, metric->help, "gauge");
     for (ngx_uint_t i = 0; i < picture->count; i++) {
         const ledger_t *ledger = &picture->ledgers[i];
         for (size_t row = 0; row < ledger->snapshot.count; row++) {
@@ -248,7 +243,7 @@ static u_char *put_rank_metric(u_char *to, const picture_t *picture, const rank_
 
 static u_char *put_zone_metric(u_char *to, const picture_t *picture, const zone_metric_t *metric)
 {
-    to = put(to, metric->head);
+    to = put_head(to, metric->name, metric->help, "counter");
     for (ngx_uint_t i = 0; i < picture->count; i++) {
         const ledger_t *ledger = &picture->ledgers[i];
         uint64_t value;

@@ -121,32 +121,12 @@ static ngx_int_t handle(ngx_http_request_t *r, ngx_buf_t *(*report)(ngx_http_req
     return r->method == NGX_HTTP_POST ? post(r) : respond(r, NGX_HTTP_OK, type, report(r, zones_of(r)));
 }
 
-static ngx_int_t handle_json(ngx_http_request_t *r)
+ngx_int_t ngx_http_kvca_show_json(ngx_http_request_t *r)
 {
     return handle(r, ngx_http_kvca_report_json, "application/json");
 }
 
-static ngx_int_t handle_prometheus(ngx_http_request_t *r)
+ngx_int_t ngx_http_kvca_show_prometheus(ngx_http_request_t *r)
 {
     return handle(r, ngx_http_kvca_report_prometheus, "text/plain; version=0.0.4");
-}
-
-/* kvca_status json|prometheus */
-char *ngx_http_kvca_status(ngx_conf_t *cf, ngx_command_t *command, void *conf)
-{
-    (void)command;
-    (void)conf;
-    const ngx_str_t *words = cf->args->elts;
-    ngx_http_core_loc_conf_t *location = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    if (ngx_strcmp(words[1].data, "json") == 0) {
-        location->handler = handle_json;
-    } else if (ngx_strcmp(words[1].data, "prometheus") == 0) {
-        location->handler = handle_prometheus;
-    } else {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\" of \"kvca_status\": accepted are json and prometheus",
-                           &words[1]);
-        return NGX_CONF_ERROR;
-    }
-    return NGX_CONF_OK;
 }
