@@ -13,6 +13,9 @@ import sys
 
 from checks import Checks, Page, need, plain, read, skip
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "interface"))
+import headers  # noqa: E402
+
 COMMANDS = {"kvca": [], "kvca-check": ["check"], "kvca-select": ["select"], "kvca-replay": ["replay"]}
 # What scdoc writes has an empty paragraph here and there; nothing is seen of it.
 OF_SCDOC = "skipping paragraph macro"
@@ -62,9 +65,9 @@ def check_keys(checks, kvca, root, pages):
 
 
 def declarations(text):
-    """Functions by their name, with white space as it may be."""
+    """Functions that a page shows, by their name, with white space as it may be."""
     found = {}
-    for declaration in re.findall(r"^(?:KVCA_API )?((?:const )?\w+ \*?kvca_\w+\([^;{]*\);)", text, re.M):
+    for declaration in re.findall(r"^((?:const )?\w+ \*?kvca_\w+\([^;{]*\);)", text, re.M):
         shape = re.sub(r"\s+", " ", declaration)
         found[re.search(r"(kvca_\w+)\(", shape)[1]] = shape
     return found
@@ -72,12 +75,12 @@ def declarations(text):
 
 def check_library(checks, root, pages):
     page = pages["libkvca"]
-    headers = "".join(read(path) for path in sorted((root / "include/kvca").glob("*.h")))
     shown = {}
     for block in page.literals():
         shown.update(declarations(block))
-    declared = declarations(re.sub(r"/\*.*?\*/", "", headers, flags=re.S))
-    exported = set(re.findall(r"^ +(kvca_\w+);", read(root / "src/kvca.map"), re.M))
+    declared = {name: f"{declaration};" for path in sorted((root / "include/kvca").glob("*.h"))
+                for name, declaration in headers.read(path).functions.items()}
+    exported = headers.read_map(root / "src/kvca.map")
     checks.equal("exported functions", sorted(declared), sorted(exported))
     for name in sorted(declared):
         checks.check(f"prototype of {name}",

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the public headers: what they declare, as text. For the scripts of this folder."""
+"""Reads the public headers, what they declare, as text; and what the library exports. For the tests of the interface and of
+the manual."""
 import pathlib
 import re
+import subprocess
 from dataclasses import dataclass, field
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
@@ -56,3 +58,15 @@ def read(path):
     if not read_whole:
         raise ValueError(f"{path}: a declaration has a form that {__file__} does not read")
     return header
+
+
+def read_map(path):
+    """The functions that the version script names."""
+    return set(re.findall(r"^\s+(\w+);", pathlib.Path(path).read_text(encoding="utf-8"), re.M))
+
+
+def read_symbols(nm, *arguments):
+    """What a library defines: {"kvca_select": "kvca_select@@KVCA_0.1"}, without the names of versions themselves."""
+    table = subprocess.run([nm, "--defined-only", *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
+    symbols = [line.split() for line in table.splitlines()]
+    return {symbol[2].split("@")[0]: symbol[2] for symbol in symbols if len(symbol) == 3 and symbol[1] != "A"}

@@ -10,7 +10,6 @@ machine, and under which versions the library exports it.
 import argparse
 import difflib
 import pathlib
-import subprocess
 import sys
 
 import headers
@@ -23,13 +22,6 @@ The interface is not the recorded one. If that is meant:
 - the version in kvca.h and meson.build rises as kvca.h says, and where a line changed or went, so do the soversion in
   src/meson.build and the version in src/kvca.map, since programs that were linked before no longer fit;
 - docs/examples/router.py and router.rs, which repeat the structures, follow."""
-
-
-def read_versions(nm, library):
-    """{"kvca_select": "kvca_select@@KVCA_0.1"}."""
-    done = subprocess.run([nm, "-D", "--defined-only", library], check=True, stdout=subprocess.PIPE, text=True)
-    names = [line.split()[-1] for line in done.stdout.splitlines()]
-    return {name.split("@")[0]: name for name in names}
 
 
 def describe_struct(name, layouts):
@@ -54,7 +46,7 @@ def describe(header, versions, layouts):
 
 def describe_all(options):
     read = [headers.read(path) for path in options.headers]
-    versions = read_versions(options.nm, options.library)
+    versions = headers.read_symbols(options.nm, "-D", options.library)
     layouts = [Layout(read, *kind) for kind in KINDS.values()]
     yield "Sizes and offsets are those on machines of " + "; ".join(KINDS) + "."
     for header in read:
