@@ -161,7 +161,7 @@ class Booking(cases.Case):
             location /other { proxy_pass http://other; }
             location /plain { return 200 plain; }
             """)
-        nginx = self.start(text, backends)
+        nginx = self.start(text, backends, workers=1)  # which writes its lines in order
         for path in ("/fits", "/other", "/plain"):
             self.assertEqual(nginx.ask(path, cases.tokens(10)).status, 200)
         nginx.ask("/large", cases.tokens(101))
@@ -180,7 +180,7 @@ class Booking(cases.Case):
             location = /sorry { internal; return 200 sorry; }
             location @named { return 200 named; }
             """)
-        nginx = self.start(text, backends)
+        nginx = self.start(text, backends, workers=1)
         self.assertEqual(nginx.ask("/a?status=500", cases.tokens(3)).body, b"sorry")
         self.assertEqual(nginx.ask("/b?status=404", cases.tokens(4)).body, b"named")
         rank = backends[0].address

@@ -39,7 +39,7 @@ class Tls(cases.Case):
         text = cases.config(2, 100, after="keepalive 8;", location="""
             proxy_ssl_trusted_certificate @prefix@/cert.pem; proxy_ssl_verify on; proxy_ssl_name kvca;
             """, upstream="kvca_output growth=sse;").replace("http://pool", "https://pool")
-        nginx = self.start_tls(text, backends)
+        nginx = self.start_tls(text, backends, workers=1)  # the last line is the last request's
         held = self.fill(nginx, [40] * 4)
         self.assertEqual((nginx.requests(), nginx.booked()), ([2, 2], [80, 80]))
         self.finish(backends, held)
