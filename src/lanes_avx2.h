@@ -24,6 +24,7 @@
 typedef __m256i lanes;
 typedef __m256d reals;
 typedef __m256i mask; /* all bits of a row, or none */
+typedef __m256i pair; /* all bits of a half, or none */
 
 LANES_FN lanes lanes_set(uint64_t value)
 {
@@ -57,9 +58,27 @@ LANES_FN lanes lanes_load(const uint64_t *values, size_t rows)
                          : _mm256_maskload_epi64((const long long *)values, mask_of_bits((1U << rows) - 1));
 }
 
-LANES_FN lanes lanes_load_halves(const uint32_t *values)
+/* A value is at least another one where it is the larger of the two. */
+LANES_FN pair pair_above(const uint32_t *values, uint32_t value)
 {
-    return _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)values));
+    __m256i a = _mm256_loadu_si256((const __m256i *)values);
+    __m256i least = _mm256_set1_epi32((int)(value + 1));
+    return _mm256_cmpeq_epi32(_mm256_max_epu32(a, least), a);
+}
+
+LANES_FN mask pair_first(pair a)
+{
+    return _mm256_cvtepi32_epi64(_mm256_castsi256_si128(a));
+}
+
+LANES_FN mask pair_second(pair a)
+{
+    return _mm256_cvtepi32_epi64(_mm256_extracti128_si256(a, 1));
+}
+
+LANES_FN uint64_t pair_bits(pair a)
+{
+    return (uint64_t)_mm256_movemask_ps(_mm256_castsi256_ps(a));
 }
 
 LANES_FN void lanes_store(uint64_t *values, lanes a)

@@ -19,6 +19,7 @@
 typedef __m512i lanes;
 typedef __m512d reals;
 typedef __mmask8 mask;
+typedef __mmask16 pair;
 
 LANES_FN mask mask_of_bits(uint64_t bits)
 {
@@ -66,9 +67,32 @@ LANES_FN lanes lanes_load(const uint64_t *values, size_t rows)
     return a;
 }
 
-LANES_FN lanes lanes_load_halves(const uint32_t *values)
+LANES_FN pair pair_above(const uint32_t *values, uint32_t value)
 {
-    return _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)values));
+    return _mm512_cmpgt_epu32_mask(_mm512_loadu_si512(values), _mm512_set1_epi32((int)value));
+}
+
+LANES_FN mask pair_first(pair a)
+{
+    return (mask)a;
+}
+
+LANES_FN mask pair_second(pair a)
+{
+    return (mask)_kshiftri_mask16(a, 8);
+}
+
+/* As mask_bits(). */
+LANES_FN uint64_t pair_bits(pair a)
+{
+#ifndef __clang__
+    if (!__builtin_constant_p(a)) {
+        uint64_t bits;
+        __asm__("kmovw\t{%1, %k0|%k0, %1}" : "=r"(bits) : "k"(a));
+        return bits;
+    }
+#endif
+    return a;
 }
 
 LANES_FN void lanes_store(uint64_t *values, lanes a)

@@ -19,6 +19,7 @@
 typedef uint64x2_t lanes;
 typedef float64x2_t reals;
 typedef uint64x2_t mask; /* all bits of a row, or none */
+typedef uint32x4_t pair; /* all bits of a half, or none */
 
 LANES_FN lanes lanes_set(uint64_t value)
 {
@@ -45,9 +46,25 @@ LANES_FN lanes lanes_load(const uint64_t *values, size_t rows)
     return rows >= LANES ? vld1q_u64(values) : vcombine_u64(vld1_u64(values), vcreate_u64(0));
 }
 
-LANES_FN lanes lanes_load_halves(const uint32_t *values)
+LANES_FN pair pair_above(const uint32_t *values, uint32_t value)
 {
-    return vmovl_u32(vld1_u32(values));
+    return vcgtq_u32(vld1q_u32(values), vdupq_n_u32(value));
+}
+
+LANES_FN mask pair_first(pair a)
+{
+    return vreinterpretq_u64_s64(vmovl_s32(vget_low_s32(vreinterpretq_s32_u32(a))));
+}
+
+LANES_FN mask pair_second(pair a)
+{
+    return vreinterpretq_u64_s64(vmovl_high_s32(vreinterpretq_s32_u32(a)));
+}
+
+LANES_FN uint64_t pair_bits(pair a)
+{
+    static const uint32_t bit_of_row[4] = {1, 2, 4, 8};
+    return vaddvq_u32(vandq_u32(a, vld1q_u32(bit_of_row)));
 }
 
 LANES_FN void lanes_store(uint64_t *values, lanes a)

@@ -5,6 +5,9 @@
  *
  *     lanes  an unsigned 64-bit integer of each row      reals  a double of each row
  *     mask   yes or no of each row                       bits   the same as an integer, bit 0 being the first row
+ *
+ * Vectors have pairs besides: yes or no of each row of two whole vectors, one after the other. What is small is compared in
+ * pairs: pair_above() says which of as many half words as there are rows are above a value that is not UINT32_MAX.
  */
 #ifndef KVCA_LANES_PLAIN_H
 #define KVCA_LANES_PLAIN_H
@@ -35,12 +38,6 @@ LANES_FN lanes lanes_set(uint64_t value)
 LANES_FN lanes lanes_load(const uint64_t *values, size_t rows)
 {
     (void)rows;
-    return *values;
-}
-
-/* Reads a whole vector. */
-LANES_FN lanes lanes_load_halves(const uint32_t *values)
-{
     return *values;
 }
 

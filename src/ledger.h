@@ -25,7 +25,7 @@
 
 /* "kvcapool" in ASCII, and a number that rises when the block's layout changes. */
 #define KVCA_POOL_MAGIC UINT64_C(0x6c6f6f706163766b)
-#define KVCA_POOL_LAYOUT 3
+#define KVCA_POOL_LAYOUT 4
 
 /* The parts of the block behind its head, in this order. */
 enum kvca_part {

@@ -88,23 +88,33 @@ static void look_at_row(kvca_policy *policy, const struct kvca_view *view, size_
     }
 }
 
-/*
- * Looks for ranks to be warned about: in all rows where there is anything new, else perhaps in one. Out of line, so that
- * a selection that need not pays nothing for it.
- */
-static __attribute__((noinline)) void look_for_unknown(kvca_policy *policy, const struct kvca_view *view,
-                                                       size_t unknown, bool news)
+/* Out of line, as what follows: a selection that looks for nothing pays little for it. */
+static __attribute__((noinline)) void look_at_all_rows(kvca_policy *policy, const struct kvca_view *view,
+                                                       size_t unknown)
 {
     size_t count = view->ranks->count;
-    size_t row;
-    if (news) {
-        uint64_t era = kvca_warned_begin(&policy->warned);
-        for (row = 0; unknown > 0 && row < count; row++) {
-            look_at_row(policy, view, row, era);
-        }
-        kvca_watch_learn(&policy->watch, count, unknown);
-    } else if (kvca_watch_sample(&policy->watch, count, &row)) {
-        look_at_row(policy, view, row, kvca_warned_begin(&policy->warned));
+    uint64_t era = kvca_warned_begin(&policy->warned);
+    for (size_t row = 0; unknown > 0 && row < count; row++) {
+        look_at_row(policy, view, row, era);
+    }
+    kvca_watch_learn(&policy->watch, count, unknown);
+}
+
+static __attribute__((noinline)) void look_at_some_row(kvca_policy *policy, const struct kvca_view *view,
+                                                       uint64_t turn)
+{
+    size_t row = kvca_watch_row(turn, view->ranks->count);
+    look_at_row(policy, view, row, kvca_warned_begin(&policy->warned));
+}
+
+/* Looks for ranks to be warned about: in all rows where there is anything new, else perhaps in one. */
+static inline void look_for_unknown(kvca_policy *policy, const struct kvca_view *view, size_t unknown)
+{
+    uint64_t turn;
+    if (!kvca_watch_knows(&policy->watch, view->ranks->count, unknown)) {
+        look_at_all_rows(policy, view, unknown);
+    } else if (unknown > 0 && kvca_watch_samples(&policy->watch, &turn)) {
+        look_at_some_row(policy, view, turn);
     }
 }
 
@@ -116,10 +126,7 @@ static inline kvca_status finish(kvca_policy *policy, const struct kvca_view *vi
         return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
     }
     if (policy->warn) {
-        bool news = !kvca_watch_knows(&policy->watch, view->ranks->count, selection->unknown_capacity);
-        if (news || selection->unknown_capacity > 0) {
-            look_for_unknown(policy, view, selection->unknown_capacity, news);
-        }
+        look_for_unknown(policy, view, selection->unknown_capacity);
     }
     return KVCA_OK;
 }

@@ -215,18 +215,6 @@ LANES_FN struct verdict judge(const struct kvca_view *view, const struct way *wa
     return verdict;
 }
 
-/* The same of a pool's slots, which have a room: the smallest request that does not fit. Vectors are all whole. */
-LANES_FN struct verdict judge_slots(const struct kvca_view *view, const struct way *way, size_t row, size_t place)
-{
-    struct verdict verdict = {
-        .sound = mask_of_bits(UINT64_MAX),
-        .first_key = load_first_key(view, way, row, place, LANES),
-    };
-    const uint32_t *room = view->ready[row / GROUP].room;
-    verdict.fits = lanes_at_most(lanes_set(way->request + 1), lanes_load_halves(room + place));
-    return verdict;
-}
-
 /* What shows, when all rows were looked at, whether the way was one that they could be looked at. */
 struct seen {
     lanes bits;           /* every bit that a D or N has */

@@ -41,15 +41,10 @@ LANES_FN void add_verdict(const struct way *way, struct group *group, const stru
     group->least = lanes_min_where(group->least, up, verdict->first_key);
 }
 
-/* Looks at a vector, at this place of its group. Those of a pool's slots are all whole. */
+/* Looks at a vector, at this place of its group. */
 LANES_FN void look_at_rows(const struct kvca_view *view, const struct way *way, size_t row, size_t place, size_t rows,
                            struct group *group, struct seen *seen)
 {
-    if (way->order == BY_READY) {
-        struct verdict verdict = judge_slots(view, way, row - place, place);
-        add_verdict(way, group, &verdict, place, false);
-        return;
-    }
     struct verdict verdict = judge(view, way, row, rows);
     mask known = mask_of_bits(rows < LANES ? group->candidates >> place : UINT64_MAX);
     see(seen, way, known, &verdict);
@@ -69,10 +64,28 @@ LANES_FN void look_at_all(const struct kvca_view *view, const struct way *way, s
     }
 }
 
+/* The same for a pool's slots, two vectors of them at once: none is shorter. Memory is read from end to end. */
+LANES_FN void look_at_slots(const struct kvca_view *view, const struct way *way, size_t row, size_t rows,
+                            struct group *group)
+{
+    const struct kvca_ready *ready = &view->ready[row / GROUP];
+    for (size_t i = 0; i < rows; i += LANES + LANES) {
+        pair fits = pair_above(ready->room + i, (uint32_t)way->request);
+        group->fits |= pair_bits(fits) << i;
+        group->least = lanes_min_where(group->least, pair_first(fits), load_first_key(view, way, row, i, LANES));
+        group->least =
+            lanes_min_where(group->least, pair_second(fits), load_first_key(view, way, row, i + LANES, LANES));
+    }
+}
+
 LANES_FN struct group look_at(const struct kvca_view *view, const struct way *way, size_t row, struct seen *seen)
 {
     size_t rows = rows_in_group(view, row);
     struct group group = {.candidates = candidates_of(view, way, row, rows), .least = lanes_set(UINT64_MAX)};
+    if (way->order == BY_READY) {
+        look_at_slots(view, way, row, rows, &group);
+        return group;
+    }
     if (rows == GROUP && way->order != BY_COST) { /* whose loop is too large to be unrolled */
         look_at_all(view, way, row, GROUP, &group, seen);
     } else {
@@ -92,19 +105,25 @@ LANES_FN uint64_t without_vector(uint64_t rows, size_t place)
     return rows & ~(((UINT64_C(1) << LANES) - 1) << place);
 }
 
-/* Of `rows`, those with the smallest cost, which it tells. Few groups have more than one or two vectors to look at. */
-LANES_FN uint64_t cheapest(const struct kvca_view *view, const struct way *way, size_t row, uint64_t rows,
-                           uint64_t *least_cost)
+/* The costs of a vector of rows, as integers; takes those of `rows`, the bits of the group, into the least ones. */
+LANES_FN lanes costs_of(const struct kvca_view *view, const struct way *way, size_t row, size_t place, uint64_t rows,
+                        lanes *least)
+{
+    lanes cost = lanes_bits_of(cost_of(view, way, row + place, rows_in_group(view, row) - place));
+    *least = lanes_min_where(*least, mask_of_bits(rows >> place), cost);
+    return cost;
+}
+
+/* As cheapest(), for rows of several vectors. */
+LANES_FN uint64_t cheapest_of_vectors(const struct kvca_view *view, const struct way *way, size_t row, uint64_t rows,
+                                      uint64_t *least_cost)
 {
     uint64_t costs[GROUP];
     uint64_t tied = 0;
-    size_t count = rows_in_group(view, row);
     lanes least = lanes_set(UINT64_MAX);
     for (uint64_t left = rows; left != 0;) {
         size_t i = first_vector(left);
-        lanes cost = lanes_bits_of(cost_of(view, way, row + i, count - i));
-        lanes_store(costs + i, cost);
-        least = lanes_min_where(least, mask_of_bits(rows >> i), cost);
+        lanes_store(costs + i, costs_of(view, way, row, i, rows, &least));
         left = without_vector(left, i);
     }
     least = lanes_least(least);
@@ -115,6 +134,21 @@ LANES_FN uint64_t cheapest(const struct kvca_view *view, const struct way *way, 
         left = without_vector(left, i);
     }
     return tied & rows;
+}
+
+/* Of `rows`, those with the smallest cost, which it tells. Few groups have more than one vector to look at. */
+LANES_FN uint64_t cheapest(const struct kvca_view *view, const struct way *way, size_t row, uint64_t rows,
+                           uint64_t *least_cost)
+{
+    size_t i = first_vector(rows);
+    if (without_vector(rows, i) != 0) {
+        return cheapest_of_vectors(view, way, row, rows, least_cost);
+    }
+    lanes least = lanes_set(UINT64_MAX);
+    lanes cost = costs_of(view, way, row, i, rows, &least);
+    least = lanes_least(least);
+    *least_cost = lanes_first(least);
+    return mask_bits(lanes_equal(cost, least)) << i & rows;
 }
 
 /* Those rows of a group that have this first key, which stands in all lanes. */
@@ -139,7 +173,8 @@ LANES_FN uint64_t best_of(const struct kvca_view *view, const struct way *way, s
     uint64_t tied = rows == GROUP ? having(view, way, row, GROUP, first) : having(view, way, row, rows, first);
     tied &= fits;
     *key = (struct key){.first = lanes_first(first)};
-    return way->order == BY_COST ? cheapest(view, way, row, tied, &key->second) : tied;
+    bool decided = !way->many && (tied & (tied - 1)) == 0; /* the only row of all: it matters not what it costs */
+    return way->order == BY_COST && !decided ? cheapest(view, way, row, tied, &key->second) : tied;
 }
 
 LANES_FN bool is_among(lanes key, lanes keys)

@@ -16,6 +16,16 @@ struct best {
     struct key key;
 };
 
+/* What the rule says of a slot of a pool: its room is the smallest request that does not fit. */
+LANES_FN struct verdict judge_slot(const struct kvca_view *view, const struct way *way, size_t row, size_t place)
+{
+    return (struct verdict){
+        .fits = way->request + 1 <= view->ready[row / GROUP].room[place],
+        .sound = true,
+        .first_key = load_first_key(view, way, row, place, 1),
+    };
+}
+
 /* The best rows of the group at `row`; what is counted goes into the choice. */
 LANES_FN struct best best_of_group(const struct kvca_view *view, const struct way *way, size_t row,
                                    struct choice *choice, struct seen *seen)
@@ -29,7 +39,7 @@ LANES_FN struct best best_of_group(const struct kvca_view *view, const struct wa
     /* cppcheck-suppress knownConditionTrueFalse ; a row is below the count */
     for (size_t i = 0; i < rows; i++) {
         struct verdict verdict =
-            way->order == BY_READY ? judge_slots(view, way, row, i) : judge(view, way, row + i, 1);
+            way->order == BY_READY ? judge_slot(view, way, row, i) : judge(view, way, row + i, 1);
         bool candidate = way->all || (candidates >> i & 1) != 0;
         choice->selection.fits += candidate & verdict.fits;
         choice->selection.unknown_capacity += candidate & verdict.unreported & way->terms.counts_unknown;

@@ -37,12 +37,12 @@ struct kvca_slots {
 
 /* What a pool keeps of a group of slots so that columns need not be looked at. Pools are made of it. */
 struct kvca_ready {
+    /* The smallest request that does not fit; UINT32_MAX if that is past it; 0 where none is taken, and where there is
+     * no slot. */
+    uint32_t room[KVCA_GROUP];
     uint64_t keys[KVCA_GROUP]; /* kvca_packed_key() */
-    uint32_t
-        room[KVCA_GROUP]; /* the smallest request that does not fit; UINT32_MAX if that is past it; 0 where none is
-                                  taken, and where there is no slot */
-    uint64_t unknown;     /* bitmap: takes requests and is of unknown capacity */
-    uint64_t unused[7];   /* so that the next group begins on a cache line, too */
+    uint64_t unknown;          /* bitmap: takes requests and is of unknown capacity */
+    uint64_t unused[7];        /* so that the next group begins on a cache line, too */
 };
 
 _Static_assert(sizeof(struct kvca_ready) == 832, "else raise KVCA_POOL_LAYOUT");

@@ -15,8 +15,8 @@
 
 #include "random.h"
 
-/* One selection in 2^3 samples a row. */
-#define KVCA_WATCH_BITS 3
+/* One selection in 2^4 samples a row. */
+#define KVCA_WATCH_BITS 4
 
 /* All zero knows nothing. Threads write to it without a lock: if one overwrites another, a sample is taken once more. */
 struct kvca_watch {
@@ -35,18 +35,19 @@ static inline void kvca_watch_learn(struct kvca_watch *watch, uint64_t count, ui
     atomic_store_explicit(&watch->numbers, count << 32 ^ unknown, memory_order_relaxed);
 }
 
-/* Whether this selection is to look at a row; which one. */
-static inline bool kvca_watch_sample(struct kvca_watch *watch, size_t count, size_t *row)
+/* Whether this selection is to look at a row; if so, `turn` tells which. */
+static inline bool kvca_watch_samples(struct kvca_watch *watch, uint64_t *turn)
 {
     uint64_t selections = atomic_load_explicit(&watch->selections, memory_order_relaxed);
     atomic_store_explicit(&watch->selections, selections + 1, memory_order_relaxed);
-    /* Multiples of the golden ratio: a selection of eight, but in step with no order that repeats. */
-    uint64_t turn = selections * UINT64_C(0x9e3779b97f4a7c15);
-    if (turn >> (64 - KVCA_WATCH_BITS) != 0) {
-        return false;
-    }
-    *row = (size_t)(kvca_mix(turn) % count);
-    return true;
+    /* Multiples of the golden ratio: a selection of sixteen, but in step with no order that repeats. */
+    *turn = selections * UINT64_C(0x9e3779b97f4a7c15);
+    return *turn >> (64 - KVCA_WATCH_BITS) == 0;
+}
+
+static inline size_t kvca_watch_row(uint64_t turn, size_t count)
+{
+    return (size_t)(kvca_mix(turn) % count);
 }
 
 #endif

@@ -219,7 +219,7 @@ static void rank_is_warned_about_once(void **state)
 
 /* As many selections as let each of so many ranks be seen twelve times on average. */
 #define WATCHED 64
-#define SOON (WATCHED * 8 * 12)
+#define SOON (WATCHED * 16 * 12)
 
 static void rank_that_takes_the_place_of_another_is_warned_about(void **state)
 {

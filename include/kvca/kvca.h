@@ -233,8 +233,8 @@ typedef void (*kvca_warning_fn)(void *user, const kvca_warning *warning);
  *
  * While no callback is set nobody is marked as warned about. The first selection after this call, and each in which the
  * number of ranks or of those without a known capacity is not that of the selection before, looks at all of them. The
- * others look at one rank in eight selections, drawn at random: one that takes the place of another is found within
- * eight selections for each rank on average, and nearly always within fifty.
+ * others look at one rank in sixteen selections, drawn at random: one that takes the place of another is found within
+ * sixteen selections for each rank on average, and nearly always within a hundred.
  *
  * The policy remembers up to 4096 ranks. When it needs room it forgets one that was not seen while the others were, some
  * 64 times each; it is warned about again should it come back. Where more than about 2000 such ranks are in use at

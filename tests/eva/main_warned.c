@@ -20,8 +20,10 @@ int main(void)
         uint64_t era = kvca_warned_begin(&warned);
         kvca_warned_add(&warned, any_bool() ? era : any_word(), any_word(), any_half_word());
         uint64_t count = any_word() | 1;
-        size_t row = 0;
-        kvca_watch_sample(&watch, count, &row);
+        uint64_t turn;
+        if (kvca_watch_samples(&watch, &turn)) {
+            kvca_watch_row(turn, count);
+        }
         kvca_watch_learn(&watch, any_word(), any_word());
         kvca_watch_knows(&watch, any_word(), any_word());
         uint64_t drawn = kvca_draw(&generator, 1 + any_word() % 1048576);

@@ -28,7 +28,7 @@ for name in pick_by pick_small pick_cost pick_packed pick_{many_,}general \
 done
 
 # Where a scan loops over rows nothing need be told apart.
-loops=best_of_group:0,scan:10,judge:0,judge_slots:0,fitting:0,cost_of:0,take:0,kvca_draw:10
+loops=best_of_group:0,scan:10,judge:0,judge_slot:0,fitting:0,cost_of:0,take:0,kvca_draw:10
 # Nor where it looks for ranks to be warned about.
 loops+=,look_at_row:0,kvca_warned_begin:0,kvca_warned_add:0,find:0,refresh:0,age:0,mark_of:0
 
