@@ -82,17 +82,16 @@ LANES_FN mask pair_second(pair a)
     return (mask)_kshiftri_mask16(a, 8);
 }
 
-/* As mask_bits(). */
+/* The instruction is named as in mask_bits(). */
 LANES_FN uint64_t pair_bits(pair a)
 {
-#ifndef __clang__
-    if (!__builtin_constant_p(a)) {
-        uint64_t bits;
-        __asm__("kmovw\t{%1, %k0|%k0, %1}" : "=r"(bits) : "k"(a));
-        return bits;
-    }
-#endif
+#ifdef __clang__
     return a;
+#else
+    uint64_t bits;
+    __asm__("kmovw\t{%1, %k0|%k0, %1}" : "=r"(bits) : "k"(a));
+    return bits;
+#endif
 }
 
 LANES_FN void lanes_store(uint64_t *values, lanes a)
