@@ -50,13 +50,14 @@ static bool read_line(const char *path, char *line, size_t size)
     return read;
 }
 
-static void print_caches(void)
+/* As the kernel lists them, which it need not. */
+static bool print_listed_caches(void)
 {
     char path[96];
     char level[16];
     char type[32];
     char size[32];
-    printf("caches    ");
+    bool any = false;
     for (int index = 0; index < 8; index++) {
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/level", index);
         bool known = read_line(path, level, sizeof level);
@@ -65,7 +66,31 @@ static void print_caches(void)
         snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
         if (known && read_line(path, size, sizeof size) && strcmp(type, "Instruction") != 0) {
             printf(" level %s: %s", level, size);
+            any = true;
         }
+    }
+    return any;
+}
+
+/* As the C library knows them, if it does. */
+static void print_known_caches(void)
+{
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+    const int sizes[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+    for (int i = 0; i < 3; i++) {
+        long bytes = sysconf(sizes[i]);
+        if (bytes > 0) {
+            printf(" level %d: %ldK", i + 1, bytes / 1024);
+        }
+    }
+#endif
+}
+
+static void print_caches(void)
+{
+    printf("caches    ");
+    if (!print_listed_caches()) {
+        print_known_caches();
     }
     puts("");
 }
