@@ -122,12 +122,12 @@ static void check_floor(struct trial *trial, size_t set)
     }
 }
 
-static void check_pool(struct trial *trial, size_t set)
+static void check_pool(struct trial *trial, size_t set, const uint64_t *eligible)
 {
-    struct place place = {trial, set, "kvca_pool_place"};
+    struct place place = {trial, set, eligible ? "kvca_pool_place of those eligible" : "kvca_pool_place"};
     bool copied = loads_pool_is_copy(trial->loads, set);
     kvca_ranks ranks = loads_columns(trial->loads, copied ? 0 : set, false);
-    kvca_request request = {.blocks = ranks.request_blocks};
+    kvca_request request = {.blocks = ranks.request_blocks, .eligible = eligible};
     kvca_booking booking;
     kvca_selection expected = {0};
     kvca_selection found = {0};
@@ -152,7 +152,8 @@ void trial_check(struct trial *trial)
             check_minimum(trial, usual, set);
         }
         if (trial_has(trial, SUBJECT_PLACE) && set < trial->loads->pools) {
-            check_pool(trial, set);
+            check_pool(trial, set, NULL);
+            check_pool(trial, set, trial->all_eligible);
         }
     }
     kvca_policy_free(usual);

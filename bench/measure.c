@@ -25,8 +25,8 @@ struct samples {
 
 static const char *const scenario_names[SCENARIOS] = {"random",  "all tied",     "all over",  "idle",
                                                       "unknown", "fraction 0.9", "usual cost"};
-static const char *const subject_names[SUBJECTS] = {"D",      "D+m",      "B",     "C",    "C+m",    "A",
-                                                    "select", "select+m", "place", "grow", "release"};
+static const char *const subject_names[SUBJECTS] = {"D",      "D+m",      "B",     "C",       "C+m",  "A",
+                                                    "select", "select+m", "place", "place+e", "grow", "release"};
 static const char *const mode_names[MODES] = {"latency", "throughput"};
 
 const char *scenario_name(enum scenario scenario)
@@ -49,7 +49,7 @@ static volatile uint64_t sink;
 
 static bool is_of_pool(enum subject subject)
 {
-    return subject == SUBJECT_PLACE || subject == SUBJECT_GROW || subject == SUBJECT_RELEASE;
+    return subject >= SUBJECT_PLACE && subject <= SUBJECT_RELEASE;
 }
 
 /* The data of the entry before is in the caches: each set is picked from once before the clock starts. */
@@ -66,11 +66,13 @@ static void time_pools(const struct entry *entry, struct samples *samples, size_
 {
     enum scenario scenario = entry->trial->scenario;
     double bookings = (double)(entry->repeats * entry->trial->batch);
-    trial_run_pools(entry->trial, entry->mode, 1);
-    struct pool_times times = trial_run_pools(entry->trial, entry->mode, entry->repeats);
-    samples->of[scenario][SUBJECT_PLACE][entry->mode][round] = times.place / bookings;
-    samples->of[scenario][SUBJECT_GROW][entry->mode][round] = times.grow / bookings;
-    samples->of[scenario][SUBJECT_RELEASE][entry->mode][round] = times.release / bookings;
+    trial_run_pools(entry->trial, entry->subject, entry->mode, 1);
+    struct pool_times times = trial_run_pools(entry->trial, entry->subject, entry->mode, entry->repeats);
+    samples->of[scenario][entry->subject][entry->mode][round] = times.place / bookings;
+    if (entry->subject == SUBJECT_PLACE) {
+        samples->of[scenario][SUBJECT_GROW][entry->mode][round] = times.grow / bookings;
+        samples->of[scenario][SUBJECT_RELEASE][entry->mode][round] = times.release / bookings;
+    }
 }
 
 static void time_entry(const struct entry *entry, struct samples *samples, size_t round)
@@ -89,7 +91,7 @@ static void calibrate(struct entry *entry, double batch)
     for (int try = 0; try < 2; try++) {
         double took;
         if (is_of_pool(entry->subject)) {
-            took = trial_run_pools(entry->trial, entry->mode, 1).place;
+            took = trial_run_pools(entry->trial, entry->subject, entry->mode, 1).place;
         } else {
             double start = now();
             sink += trial_visit(entry->trial, entry->subject);

@@ -43,6 +43,7 @@ enum subject {
     SUBJECT_SELECT,
     SUBJECT_SELECT_MULTIPLIERS,
     SUBJECT_PLACE,
+    SUBJECT_PLACE_ELIGIBLE, /* the request names the ranks that it may be placed on: all */
     SUBJECT_GROW,
     SUBJECT_RELEASE,
     SUBJECTS

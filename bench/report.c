@@ -136,9 +136,9 @@ void report_pools(const struct plan *plan, const struct results *results)
     printf("\nThe pool. Memory, of 1024 ranks: %.1f bytes for each rank, and for each owner %.1f for each rank. A "
            "booking: "
            "%zu bytes,\nkept by the host. Times in ns on random loads, median (10th .. 90th percentile), and place / "
-           "D:\n",
+           "D.\nplace+e: the request has a bitmap of the ranks that are eligible, all of them.\n",
            (double)none / 1024, (double)(one - none) / 1024, sizeof(kvca_booking));
-    printf("%6s  %-10s  %32s  %32s  %32s %5s\n", "ranks", "", "place", "grow", "release", "/D");
+    printf("%6s  %-10s  %32s  %32s  %32s  %32s %5s\n", "ranks", "", "place", "place+e", "grow", "release", "/D");
     for (size_t i = 0; i < plan->sizes; i++) {
         for (int mode = 0; mode < MODES; mode++) {
             if (results->of[i][SCENARIO_RANDOM][SUBJECT_PLACE][mode].measured) {

@@ -2,6 +2,7 @@
 #include "trial.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common.h"
 
@@ -65,6 +66,8 @@ void trial_make(struct trial *trial, enum scenario scenario, const struct loads 
         }
         trial->bookings = allocate(trial->batch, sizeof *trial->bookings);
         trial->booked_sets = allocate(trial->batch, sizeof *trial->booked_sets);
+        trial->all_eligible = allocate((loads->ranks + 63) / 64, sizeof *trial->all_eligible);
+        memset(trial->all_eligible, 0xff, (loads->ranks + 63) / 64 * sizeof *trial->all_eligible);
     }
 }
 
@@ -75,6 +78,7 @@ void trial_free(struct trial *trial)
     free(trial->drawer.tied);
     free(trial->bookings);
     free(trial->booked_sets);
+    free(trial->all_eligible);
 }
 
 /* Picks: each returns the row, D its number. */
@@ -234,6 +238,7 @@ bool trial_has(const struct trial *trial, enum subject subject)
 {
     switch (subject) {
     case SUBJECT_PLACE:
+    case SUBJECT_PLACE_ELIGIBLE:
     case SUBJECT_GROW:
     case SUBJECT_RELEASE:
         return trial->loads->pools > 0 && trial->scenario < FIRST_SETTING;
@@ -247,14 +252,14 @@ bool trial_has(const struct trial *trial, enum subject subject)
 
 /* The pools. A host checks each status, and so does this. */
 
-static void place_batch(struct trial *trial, enum mode mode)
+static void place_batch(struct trial *trial, const uint64_t *eligible, enum mode mode)
 {
     const struct loads *loads = trial->loads;
     size_t mask = loads->pools - 1;
     size_t picked = 0;
     for (size_t i = 0; i < trial->batch; i++) {
         size_t set = ((size_t)next_random(&trial->order) + picked) & mask;
-        kvca_request request = {.blocks = loads->request_blocks[set]};
+        kvca_request request = {.blocks = loads->request_blocks[set], .eligible = eligible};
         kvca_selection selection;
         must(kvca_pool_place(loads_pool(loads, set), loads->owners[set], &request, &trial->bookings[i], &selection));
         trial->booked_sets[i] = set;
@@ -285,12 +290,13 @@ static void release_batch(struct trial *trial, enum mode mode)
     }
 }
 
-struct pool_times trial_run_pools(struct trial *trial, enum mode mode, size_t batches)
+struct pool_times trial_run_pools(struct trial *trial, enum subject place, enum mode mode, size_t batches)
 {
+    const uint64_t *eligible = place == SUBJECT_PLACE_ELIGIBLE ? trial->all_eligible : NULL;
     struct pool_times times = {0};
     for (size_t i = 0; i < batches; i++) {
         double start = now();
-        place_batch(trial, mode);
+        place_batch(trial, eligible, mode);
         double placed = now();
         grow_batch(trial, mode);
         double grown = now();

@@ -19,6 +19,7 @@ struct trial {
     size_t batch;
     kvca_booking *bookings;
     size_t *booked_sets;
+    uint64_t *all_eligible; /* a bitmap */
     uint64_t warnings;
 };
 
@@ -43,6 +44,6 @@ struct pool_times {
     double grow;
     double release;
 };
-struct pool_times trial_run_pools(struct trial *trial, enum mode mode, size_t batches);
+struct pool_times trial_run_pools(struct trial *trial, enum subject place, enum mode mode, size_t batches);
 
 #endif

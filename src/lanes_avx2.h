@@ -66,6 +66,17 @@ LANES_FN pair pair_above(const uint32_t *values, uint32_t value)
     return _mm256_cmpeq_epi32(_mm256_max_epu32(a, least), a);
 }
 
+LANES_FN pair pair_of_bits(uint64_t bits)
+{
+    const __m256i bit_of_row = _mm256_set_epi32(128, 64, 32, 16, 8, 4, 2, 1);
+    return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), bit_of_row), bit_of_row);
+}
+
+LANES_FN pair pair_and(pair a, pair b)
+{
+    return _mm256_and_si256(a, b);
+}
+
 LANES_FN mask pair_first(pair a)
 {
     return _mm256_cvtepi32_epi64(_mm256_castsi256_si128(a));

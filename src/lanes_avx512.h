@@ -72,6 +72,16 @@ LANES_FN pair pair_above(const uint32_t *values, uint32_t value)
     return _mm512_cmpgt_epu32_mask(_mm512_loadu_si512(values), _mm512_set1_epi32((int)value));
 }
 
+LANES_FN pair pair_of_bits(uint64_t bits)
+{
+    return (pair)bits;
+}
+
+LANES_FN pair pair_and(pair a, pair b)
+{
+    return (pair)(a & b);
+}
+
 LANES_FN mask pair_first(pair a)
 {
     return (mask)a;

@@ -51,6 +51,22 @@ LANES_FN pair pair_above(const uint32_t *values, uint32_t value)
     return vcgtq_u32(vld1q_u32(values), vdupq_n_u32(value));
 }
 
+LANES_FN uint32x4_t bit_of_half(void)
+{
+    static const uint32_t bits[4] = {1, 2, 4, 8};
+    return vld1q_u32(bits);
+}
+
+LANES_FN pair pair_of_bits(uint64_t bits)
+{
+    return vtstq_u32(vdupq_n_u32((uint32_t)bits), bit_of_half());
+}
+
+LANES_FN pair pair_and(pair a, pair b)
+{
+    return vandq_u32(a, b);
+}
+
 LANES_FN mask pair_first(pair a)
 {
     return vreinterpretq_u64_s64(vmovl_s32(vget_low_s32(vreinterpretq_s32_u32(a))));
@@ -63,8 +79,7 @@ LANES_FN mask pair_second(pair a)
 
 LANES_FN uint64_t pair_bits(pair a)
 {
-    static const uint32_t bit_of_row[4] = {1, 2, 4, 8};
-    return vaddvq_u32(vandq_u32(a, vld1q_u32(bit_of_row)));
+    return vaddvq_u32(vandq_u32(a, bit_of_half()));
 }
 
 LANES_FN void lanes_store(uint64_t *values, lanes a)

@@ -7,7 +7,8 @@
  *     mask   yes or no of each row                       bits   the same as an integer, bit 0 being the first row
  *
  * Vectors have pairs besides: yes or no of each row of two whole vectors, one after the other. What is small is compared in
- * pairs: pair_above() says which of as many half words as there are rows are above a value that is not UINT32_MAX.
+ * pairs: pair_above() says which of as many half words as there are rows are above a value that is not UINT32_MAX. Other
+ * functions of pairs are as those of masks.
  */
 #ifndef KVCA_LANES_PLAIN_H
 #define KVCA_LANES_PLAIN_H

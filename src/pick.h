@@ -182,12 +182,13 @@ static LANES_TARGET bool pick(const struct kvca_view *view, _Atomic uint64_t *ge
     return result != NOT_SOUND;
 }
 
-LANES_FN bool pick_by_keys(const struct kvca_ready *ready, size_t count, uint64_t request_blocks, bool many,
-                           _Atomic uint64_t *generator, kvca_selection *selection)
+LANES_FN bool pick_by_keys(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
+                           const struct kvca_slots *slots, bool many, _Atomic uint64_t *generator,
+                           kvca_selection *selection)
 {
     const struct kvca_terms terms = {.packs = true};
     const kvca_ranks ranks = {.count = count, .request_blocks = request_blocks};
-    const struct kvca_view view = {.terms = &terms, .ranks = &ranks, .ready = ready};
+    const struct kvca_view view = {.terms = &terms, .ranks = &ranks, .slots = slots, .ready = ready};
     uint64_t kept[KEPT_GROUPS];
     return pick_by(&view, way_of(&view, BY_READY, BY_LIMITS, false, many), kept, generator, selection) == PICKED;
 }
@@ -195,15 +196,26 @@ LANES_FN bool pick_by_keys(const struct kvca_ready *ready, size_t count, uint64_
 LANES_OUT bool pick_many_ready(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
                                _Atomic uint64_t *generator, kvca_selection *selection)
 {
-    return pick_by_keys(ready, count, request_blocks, true, generator, selection);
+    return pick_by_keys(ready, count, request_blocks, NULL, true, generator, selection);
+}
+
+LANES_OUT bool pick_eligible_ready(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
+                                   const uint64_t *eligible, _Atomic uint64_t *generator, kvca_selection *selection)
+{
+    const struct kvca_slots slots = {.eligible = eligible};
+    return count > GROUP ? pick_by_keys(ready, count, request_blocks, &slots, true, generator, selection)
+                         : pick_by_keys(ready, count, request_blocks, &slots, false, generator, selection);
 }
 
 /* kvca_ready_pick() */
 static LANES_TARGET bool pick_ready(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
-                                    _Atomic uint64_t *generator, kvca_selection *selection)
+                                    const uint64_t *eligible, _Atomic uint64_t *generator, kvca_selection *selection)
 {
+    if (eligible) {
+        return pick_eligible_ready(ready, count, request_blocks, eligible, generator, selection);
+    }
     return count > GROUP ? pick_many_ready(ready, count, request_blocks, generator, selection)
-                         : pick_by_keys(ready, count, request_blocks, false, generator, selection);
+                         : pick_by_keys(ready, count, request_blocks, NULL, false, generator, selection);
 }
 
 /* kvca_view_list() */

@@ -75,8 +75,8 @@ static bool may_overflow(const kvca_pool *pool, const kvca_request *request)
 /* Whether what is ready says all that the rule needs for this request. */
 static bool is_ready(kvca_pool *pool, const kvca_request *request)
 {
-    return pool->large == 0 && request->blocks < UINT32_MAX && !request->eligible &&
-           !request->preferred_taint_multiplier && kvca_pool_terms(pool)->packs;
+    return pool->large == 0 && request->blocks < UINT32_MAX && !request->preferred_taint_multiplier &&
+           kvca_pool_terms(pool)->packs;
 }
 
 static __attribute__((noinline)) kvca_status choose_by_columns(kvca_pool *pool, const kvca_request *request,
@@ -121,8 +121,8 @@ static kvca_status choose(kvca_pool *pool, const kvca_request *request, kvca_sel
         return KVCA_NONE_ELIGIBLE;
     }
     bool ready = is_ready(pool, request);
-    if (ready &&
-        kvca_ready_pick(kvca_pool_ready(pool), (size_t)pool->slots, request->blocks, &pool->generator, selection)) {
+    if (ready && kvca_ready_pick(kvca_pool_ready(pool), (size_t)pool->slots, request->blocks, request->eligible,
+                                 &pool->generator, selection)) {
         return KVCA_OK;
     }
     return choose_by_columns(pool, request, ready, selection);

@@ -93,7 +93,7 @@ LANES_FN struct way way_of(const struct kvca_view *view, enum order order, enum 
         .fit = fit,
         .small = small,
         .many = many,
-        .all = small || !view->slots, /* of what is ready: a slot that is no candidate has no room */
+        .all = small || !view->slots,
         .request = view->ranks->request_blocks,
         .terms = *view->terms,
     };
@@ -277,8 +277,13 @@ LANES_FN uint64_t candidates_of(const struct kvca_view *view, const struct way *
     if (way->all) {
         return candidates;
     }
-    const uint64_t *eligible = view->slots->eligible;
-    return candidates & view->slots->placeable[row / GROUP] & (eligible ? eligible[row / GROUP] : UINT64_MAX);
+    if (view->slots->placeable) {
+        candidates &= view->slots->placeable[row / GROUP];
+    }
+    if (view->slots->eligible) {
+        candidates &= view->slots->eligible[row / GROUP];
+    }
+    return candidates;
 }
 
 LANES_FN void check_way(struct choice *choice, const struct way *way, const struct seen *seen)

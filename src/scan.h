@@ -71,6 +71,9 @@ LANES_FN void look_at_slots(const struct kvca_view *view, const struct way *way,
     const struct kvca_ready *ready = &view->ready[row / GROUP];
     for (size_t i = 0; i < rows; i += LANES + LANES) {
         pair fits = pair_above(ready->room + i, (uint32_t)way->request);
+        if (!way->all) {
+            fits = pair_and(fits, pair_of_bits(group->candidates >> i));
+        }
         group->fits |= pair_bits(fits) << i;
         group->least = lanes_min_where(group->least, pair_first(fits), load_first_key(view, way, row, i, LANES));
         group->least =
@@ -210,7 +213,7 @@ LANES_FN uint64_t unknown_in(const struct kvca_view *view, const struct way *way
                              const struct group *group)
 {
     if (way->order == BY_READY) {
-        return view->ready[row / GROUP].unknown;
+        return view->ready[row / GROUP].unknown & group->candidates;
     }
     return way->terms.counts_unknown ? group->unreported & group->candidates : 0;
 }

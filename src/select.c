@@ -34,7 +34,7 @@ LANES_FN struct best best_of_group(const struct kvca_view *view, const struct wa
     size_t rows = rows_in_group(view, row);
     uint64_t candidates = candidates_of(view, way, row, rows);
     if (way->order == BY_READY) {
-        choice->selection.unknown_capacity += count_bits(view->ready[row / GROUP].unknown);
+        choice->selection.unknown_capacity += count_bits(view->ready[row / GROUP].unknown & candidates);
     }
     /* cppcheck-suppress knownConditionTrueFalse ; a row is below the count */
     for (size_t i = 0; i < rows; i++) {
@@ -152,10 +152,10 @@ bool kvca_view_pick(const struct kvca_view *view, _Atomic uint64_t *generator, k
     return kvca_variant_in_use->pick(view, generator, selection);
 }
 
-bool kvca_ready_pick(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
+bool kvca_ready_pick(const struct kvca_ready *ready, size_t count, uint64_t request_blocks, const uint64_t *eligible,
                      _Atomic uint64_t *generator, kvca_selection *selection)
 {
-    return kvca_variant_in_use->pick_ready(ready, count, request_blocks, generator, selection);
+    return kvca_variant_in_use->pick_ready(ready, count, request_blocks, eligible, generator, selection);
 }
 
 bool kvca_view_list(const struct kvca_view *view, size_t *rows, size_t room, kvca_selection *selection)

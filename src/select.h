@@ -26,7 +26,7 @@ struct kvca_terms kvca_terms_of(const kvca_params *params);
 /* What a pool has besides columns. Bitmaps have a bit for each row. */
 struct kvca_slots {
     const uint64_t *limits;    /* kvca_limit() */
-    const uint64_t *placeable; /* bitmap: takes requests */
+    const uint64_t *placeable; /* bitmap: takes requests; NULL where what is ready says it: others have no room */
     const uint64_t *eligible;  /* bitmap: may be picked for this request; NULL for all */
     bool only_if_fits;         /* nothing is drawn where nothing fits */
     bool nothing_fits;         /* that is known already */
@@ -52,7 +52,7 @@ struct kvca_view {
     const struct kvca_terms *terms;
     const kvca_ranks *ranks;
     const struct kvca_slots *slots; /* NULL where the rows are no slots of a pool: all are candidates */
-    const struct kvca_ready *ready; /* by group, instead of columns and slots; NULL but inside the rule */
+    const struct kvca_ready *ready; /* by group, instead of columns and limits; NULL but inside the rule */
 };
 
 /*
@@ -68,12 +68,12 @@ bool kvca_view_pick(const struct kvca_view *view, _Atomic uint64_t *generator, k
 bool kvca_only_pick(const struct kvca_terms *terms, const kvca_ranks *ranks, kvca_selection *selection);
 
 /*
- * Picks one of all slots, `count` and at least one, that fit and take requests, for a request below UINT32_MAX. Returns
- * false, and writes nothing, where nothing fits. What is ready is right for parameters with kvca_terms.packs, where no
- * slot is large, and without multipliers. It comes in registers, not in a struct: by way of memory it would come later,
- * and a place takes little longer than that.
+ * Picks one of all slots, `count` and at least one, that fit and take requests, for a request below UINT32_MAX; of the
+ * eligible ones, unless that bitmap is NULL. Returns false, and writes nothing, where nothing fits. What is ready is right
+ * for parameters with kvca_terms.packs, where no slot is large, and without multipliers. It comes in registers, not in a
+ * struct: by way of memory it would come later, and a place takes little longer than that.
  */
-bool kvca_ready_pick(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
+bool kvca_ready_pick(const struct kvca_ready *ready, size_t count, uint64_t request_blocks, const uint64_t *eligible,
                      _Atomic uint64_t *generator, kvca_selection *selection);
 
 /* Lists the tied rows, as kvca_tie_set() does; returns as kvca_view_pick(). */

@@ -10,7 +10,7 @@ struct kvca_variant {
     const char *name;
     bool (*pick)(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection);
     bool (*pick_ready)(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
-                       _Atomic uint64_t *generator, kvca_selection *selection);
+                       const uint64_t *eligible, _Atomic uint64_t *generator, kvca_selection *selection);
     bool (*list)(const struct kvca_view *view, size_t *rows, size_t room, kvca_selection *selection);
 };
 

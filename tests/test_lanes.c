@@ -181,6 +181,9 @@ static LANES_TARGET void check_pairs(const struct round *round)
     pair above = pair_above(halves, value);
     SAME_MASK(pair_first(above), halves[i] > value);
     SAME_MASK(pair_second(above), halves[LANES + i] > value);
+    pair some = pair_and(above, pair_of_bits(round->a[0]));
+    SAME_MASK(pair_first(some), halves[i] > value && (round->a[0] >> i & 1) != 0);
+    SAME_MASK(pair_second(some), halves[LANES + i] > value && (round->a[0] >> (LANES + i) & 1) != 0);
     uint64_t both = mask_bits(pair_first(above)) | mask_bits(pair_second(above)) << LANES;
     same("pair_bits", round, 0, pair_bits(above), both);
 }
