@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 
 import exceptions
 
@@ -125,6 +126,7 @@ class Bench:
 
     def __init__(self, cc, folder, flags, suites):
         self.cc, self.folder, self.flags, self.suites = cc, folder, [*CFLAGS, *flags], suites
+        self.lock = threading.Lock()
         shutil.copytree(ROOT / "src", folder / "src")
         shutil.copytree(ROOT / "include", folder / "include")
         shutil.copytree(ROOT / "tests", folder / "tests")
@@ -198,12 +200,13 @@ class Bench:
 
     def caught_by(self, fault):
         path = self.folder / fault.file
-        good = path.read_text()
-        lines = good.split("\n")
-        lines[fault.line] = fault.mutant
-        path.write_text("\n".join(lines))
-        caught = self.failing(path.resolve())
-        path.write_text(good)
+        with self.lock:
+            good = path.read_text()
+            lines = good.split("\n")
+            lines[fault.line] = fault.mutant
+            path.write_text("\n".join(lines))
+            caught = self.failing(path.resolve())
+            path.write_text(good)
         return caught
 
 
@@ -235,21 +238,19 @@ def main():
         print(len(faults))
         return 0
     results = []
-    with tempfile.TemporaryDirectory(prefix="kvca-mutate-") as folder:
-        jobs = [
-            [
-                Bench(options.cc, pathlib.Path(folder, f"{job}-{stage}"), flags, suites)
-                for stage, (flags, suites) in enumerate(STAGES)
-            ]
-            for job in range(options.jobs)
-        ]
-        for bench in jobs[0]:
-            if bench.failing():
-                sys.exit(f"the tests fail without any fault: {bench.failing()}, {' '.join(bench.flags)}")
+    with tempfile.TemporaryDirectory(prefix="kvca-mutate-") as folder, \
+            concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        # Few faults come to the later stages: all jobs share those.
+        stages = [STAGES[0]] * (options.jobs - 1) + STAGES
+        benches = list(pool.map(
+            lambda number: Bench(options.cc, pathlib.Path(folder, str(number)), *stages[number]), range(len(stages))))
+        last = benches[options.jobs - 1 :]
+        for bench, failing in zip(last, pool.map(Bench.failing, last)):
+            if failing:
+                sys.exit(f"the tests fail without any fault: {failing}, {' '.join(bench.flags)}")
         left = collections.deque(faults)
-        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            for done in [pool.submit(check, stages, left, results) for stages in jobs]:
-                done.result()
+        for done in [pool.submit(check, [first, *last[1:]], left, results) for first in benches[: options.jobs]]:
+            done.result()
     whole = (options.start, options.every, options.files) == (0, 1, FILES)
     return report(results, whole)
 
