@@ -22,17 +22,24 @@ install_packages() {
         dpkg-query -W -f '${Status}' "$package" 2> /dev/null | grep -q ' installed$' || missing+=("$package")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+    (
+        flock 9 # others may be at it
+        apt-get update -qq &&
+            DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+    ) 9> /run/lock/kvca-packages
 }
 
 # quietly COMMAND...: shows what it writes where it fails.
 quietly() {
-    "$@" > "$work/quietly.log" 2>&1 || { cat "$work/quietly.log"; return 1; }
+    local log
+    log=$(mktemp -p "$work")
+    "$@" > "$log" 2>&1 || { cat "$log"; return 1; }
+    rm "$log"
 }
 
-# at_once FUNCTION NAME...: calls the function with each name, as many at a time as there are processors. Then prints a
-# line for each: what the call wrote to descriptor 3, or, after all else that it wrote, that it failed.
+# at_once FUNCTION NAME...: calls the function with each name, as many at a time as there are processors, and prints of
+# each, when it ends, how long it took and what it wrote to descriptor 3, or that it failed; in the end all that those
+# which failed wrote.
 at_once() {
     local call=$1 name failed=0
     shift
@@ -40,21 +47,31 @@ at_once() {
         while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do
             wait -n || true # which call failed is seen below
         done
-        rm -f "$work/$name.passed"
-        (set -e; "$call" "$name" 3> "$work/$name.line"; touch "$work/$name.passed") > "$work/$name.log" 2>&1 &
+        call_one "$call" "$name" &
     done
     wait
     for name in "$@"; do
         if [ ! -e "$work/$name.passed" ]; then
+            printf '\n--- %s\n' "$name"
             cat "$work/$name.log"
-            echo FAILED > "$work/$name.line"
             failed=1
         fi
     done
-    for name in "$@"; do
-        printf '%-12s %s\n' "$name" "$(cat "$work/$name.line")"
-    done
     return "$failed"
+}
+
+call_one() {
+    local call=$1 name=$2 begin=$SECONDS
+    rm -f "$work/$name.passed"
+    (set -e; "$call" "$name" 3> "$work/$name.lines"; touch "$work/$name.passed") > "$work/$name.log" 2>&1 &
+    wait $! || true # it would not stop at the first fault as a part of this list
+    [ -e "$work/$name.passed" ] || echo FAILED > "$work/$name.lines"
+    printf '%-18s %4d s  %s\n' "$name" $((SECONDS - begin)) "$(sed '2,$s/^/                           /' "$work/$name.lines")"
+}
+
+# skipped_programs BUILD: one a line, of the last tests of a build folder.
+skipped_programs() {
+    sed -nE 's|^\{"name": "[^"]* / ([^"]*)".*"result": "SKIP".*|\1|p' "$1/meson-logs/testlog.json"
 }
 
 # tally BUILD: how the last tests of a build folder ended. Names what was skipped: a test, or all tests of a program.
@@ -66,7 +83,7 @@ tally() {
     programs=$(grep -c '"result": "OK"' "$log.json" || true)
     skipped=$({
         sed -nE 's/^\[  SKIPPED \] ([a-z]\w*)$/\1/p' "$log.txt"
-        sed -nE 's|^\{"name": "[^"]* / ([^"]*)".*"result": "SKIP".*|\1|p' "$log.json"
+        skipped_programs "$1"
     } | sort -u | paste -sd, | sed 's/,/, /g')
     printf '%d tests of %d programs passed%s\n' "$tests" "$programs" "${skipped:+; skipped: $skipped}"
 }

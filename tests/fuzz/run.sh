@@ -56,7 +56,7 @@ else
 fi
 
 if [ ! -d "$build" ]; then
-    CC=$compiler CFLAGS=-fno-sanitize-recover=all meson setup "$build" "$source_root" -Dfuzz=true -Dtests=enabled \
+    CC=$compiler CFLAGS="-fno-sanitize-recover=all ${CFLAGS:-}" meson setup "$build" "$source_root" -Dfuzz=true -Dtests=enabled \
         -Dtool=enabled -Dnginx=disabled --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false > "$build.log" 2>&1 ||
         { cat "$build.log"; exit 1; }
 fi
