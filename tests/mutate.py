@@ -53,7 +53,9 @@ CFLAGS = [
 ]
 LIBRARIES = ["-lcmocka", "-lyaml", "-lm", "-lpthread"]
 SHARE = "20"  # of the long tests' rounds
-SECONDS = 20  # after which a test that still runs has caught the fault: it made a loop endless
+# A test that works longer than this has caught the fault: it made a loop endless. So has one that waits for ever.
+WORK_SECONDS = 20
+WAIT_SECONDS = 200
 
 # What is replaced by what. The patterns see code without comments and strings.
 REPLACEMENTS = [
@@ -194,7 +196,8 @@ class Bench:
         if variant:
             environment["KVCA_VARIANT"] = variant
         try:
-            return run([str(program)], env=environment, timeout=SECONDS).returncode in (0, 77)
+            limited = ["sh", "-c", f'ulimit -t {WORK_SECONDS}; exec "$0"', program]
+            return run(limited, env=environment, timeout=WAIT_SECONDS).returncode in (0, 77)
         except subprocess.TimeoutExpired:
             return False
 
