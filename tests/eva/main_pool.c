@@ -16,13 +16,13 @@ static void *or_null(void *pointer)
     return any_bool() ? pointer : NULL;
 }
 
-/*
- * Before each store: which ranks have left tells states apart from there on, since a rank that drains leaves in some of
- * them and not in others.
- */
 static kvca_pool *the_pool;
-static int left_case;
+static int left_case; /* which slots are free */
 
+/*
+ * Before each store. A rank that drains leaves where it has no request left: Eva, which does not know the sums, must
+ * look at both on their own from there on.
+ */
 void kvca_fault_point(void)
 {
     left_case = 0;
@@ -32,7 +32,6 @@ void kvca_fault_point(void)
 }
 
 /* A rank that is there or not: one of a slot, or a stranger. */
-
 static uint64_t any_identity(void)
 {
     int slot = any_of(0, STRANGER);

@@ -3,10 +3,11 @@
  * A pool in any state that calls may leave it in, and not only in those that some calls led to: what is shown of one
  * call from all of these, and that it ends in one of these, holds for every sequence of calls. Such a state is:
  *
- *     the head      as kvca_pool_new() lays it out; `slots` and `free_hint` within the pool; parameters that were let pass
+ *     the head      as kvca_pool_new() lays it out; `slots` and `free_hint` within the pool; parameters that are sound
  *     slots         free, active or draining, of any generation; ranks are there once
  *     the index     leads to each rank that is there, and to no other slot
- *     all else      any words: D and N, as totals and by owner, limits, keys, rooms, bitmaps, capacities, owners, counters
+ *     all else      any words: D and N, as totals and by owner, limits, keys, rooms, bitmaps, capacities, owners and
+ *                   counters
  *
  * After a death: the same but that the pool is dirty, that what the journal redoes lies in the pool, and that what
  * follows from the truth, the index too, is any bytes.
@@ -242,6 +243,7 @@ static int times_found(kvca_pool *pool, int slot)
     return times;
 }
 
+/* Each rank is there once, and the index leads to it and nowhere else. */
 static void check_index(kvca_pool *pool)
 {
     int found = 0;
@@ -257,6 +259,11 @@ static void check_index(kvca_pool *pool)
         full += kvca_half_words(pool, KVCA_PART_INDEX)[bucket] != 0;
     }
     //@ assert no_other: full == found;
+    if (found == RANKS) {
+        bool same = kvca_words(pool, KVCA_PART_WORKERS)[0] == kvca_words(pool, KVCA_PART_WORKERS)[1] &&
+                    kvca_half_words(pool, KVCA_PART_DP_RANKS)[0] == kvca_half_words(pool, KVCA_PART_DP_RANKS)[1];
+        //@ assert there_once: !same;
+    }
 }
 
 static void check_gap(const kvca_pool *pool, uint64_t from, uint64_t to)
