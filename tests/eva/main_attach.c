@@ -33,6 +33,7 @@ int main(void)
         kvca_pool_snapshot_bytes(pool);
     }
     kvca_pool_bytes(any_half_word(), any_half_word());
+    kvca_blocks_for_tokens(any_word(), any_word());
     free(block);
     return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A pool in any state that calls may leave it in, and not only in those that some calls led to: what is shown of one
- * call from all of these, and that it ends in one of these, holds for every sequence of calls. Such a state is:
+ * call from all of these, and that it ends in one of these, holds for every sequence of calls (but for the index, of
+ * which some layouts are looked at). Such a state is:
  *
  *     the head      as kvca_pool_new() lays it out; `slots` and `free_hint` within the pool; parameters that are sound
  *     slots         free, active or draining, of any generation; ranks are there once
