@@ -39,7 +39,7 @@ quietly() {
 
 # at_once FUNCTION NAME...: calls the function with each name, as many at a time as there are processors, and prints of
 # each, when it ends, how long it took and what it wrote to descriptor 3, or that it failed; in the end all that those
-# which failed wrote.
+# which failed wrote. (Not to be called in a condition: there the shell would not stop a function at its first fault.)
 at_once() {
     local call=$1 name failed=0
     shift

@@ -215,8 +215,11 @@ class Bench:
 
 def check(stages, faults, results):
     """Takes one fault after the other off the list that all jobs share."""
-    while faults:
-        fault = faults.popleft()
+    while True:
+        try:
+            fault = faults.popleft()
+        except IndexError:  # another job took the last one
+            return
         caught = ""
         for bench in stages:
             caught = caught or bench.caught_by(fault)

@@ -238,7 +238,7 @@ typedef void (*kvca_warning_fn)(void *user, const kvca_warning *warning);
  *
  * The policy remembers up to 4096 ranks. When it needs room it forgets one that was not seen while the others were, some
  * 64 times each; it is warned about again should it come back. Where more than about 2000 such ranks are in use at
- * once, some find no room and are not warned about, so that no number of them floods a log.
+ * once, or have been, some find no room and are not warned about, so that no number of them floods a log.
  * kvca_selection.unknown_capacity counts them all in every case.
  *
  * Not for use while another thread uses the policy: call it before the policy is shared.
