@@ -24,6 +24,7 @@ import exceptions
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src"
+APART = ["tool", "replay", "nginx"]
 REASONS = ROOT / "tests" / "uncovered.txt"
 # Threads count together, and functions of the rule stay functions.
 FLAGS = ["-fprofile-update=atomic", "-DLANES_INLINE=__attribute__((unused))"]
@@ -81,9 +82,9 @@ def read_counters(folder):
         for document in told.splitlines():
             for file in json.loads(document)["files"] if document.startswith("{") else []:
                 path = (folder / file["file"]).resolve()
-                if path.parent == SOURCES:
+                if path.is_relative_to(SOURCES) and path.parent.name not in APART:
                     for entry in file["lines"]:
-                        files[path.name][entry["line_number"]].add(entry)
+                        files[str(path.relative_to(SOURCES))][entry["line_number"]].add(entry)
     return files
 
 

@@ -26,29 +26,32 @@ import exceptions
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SURVIVORS = ROOT / "tests" / "survivors.txt"
 
-FILES = "src/select.c src/params.c src/pool.c src/rule.h src/scan.h src/pick.h".split()
+FILES = ("src/rule/select.c src/rule/params.c src/pool/place.c src/vector/rule.h src/vector/scan.h "
+         "src/vector/pick.h").split()
 
 # The suites, those first that find most; what else they are made of; and whether they run for each variant of the rule.
 SUITES = [
-    ("select", ["vectors.c"], True),
-    ("witness", [], True),
-    ("scan", [], True),
-    ("pool", [], False),
-    ("pool_model", [], False),
-    ("policy", [], False),
-    ("params", [], False),
-    ("warned", [], False),
+    ("rule/test_select", ["support/vectors"], True),
+    ("rule/test_witness", [], True),
+    ("vector/test_scan", [], True),
+    ("pool/test_pool", [], False),
+    ("pool/test_pool_model", [], False),
+    ("policy/test_policy", [], False),
+    ("rule/test_params", [], False),
+    ("policy/test_warned", [], False),
 ]
 # What is tried in turn until a fault is caught: how all is compiled, and the suites.
 STAGES = [
     ([], SUITES),
-    (["-DKVCA_FAULT_POINTS"], [("pool_death", [], False)]),
+    (["-DKVCA_FAULT_POINTS"], [("pool/test_pool_death", [], False)]),
     (["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], SUITES),
 ]
 VARIANTS = {"x86_64": ["plain", "avx2", "avx512"], "aarch64": ["plain", "neon"]}
+# The folders of the core, and its files outside of them.
+CORE = [".", "rule", "vector", "policy", "pool"]
 # Functions of the rule stay functions: all is compiled in a tenth of the time.
 CFLAGS = [
-    *"-std=c11 -O1 -ffp-contract=off -fno-unsafe-math-optimizations -w -Iinclude".split(),
+    *"-std=c11 -O1 -ffp-contract=off -fno-unsafe-math-optimizations -w -Iinclude -Isrc -Itests".split(),
     "-DLANES_INLINE=__attribute__((unused))",
 ]
 LIBRARIES = ["-lcmocka", "-lyaml", "-lm", "-lpthread"]
@@ -132,26 +135,25 @@ class Bench:
         shutil.copytree(ROOT / "src", folder / "src")
         shutil.copytree(ROOT / "include", folder / "include")
         shutil.copytree(ROOT / "tests", folder / "tests")
-        self.sources = sorted(
-            path
-            for path in (folder / "src").glob("*.c")
-            if path.name not in "config.c document.c error.c fields.c file.c names.c scalar.c".split()
-        )
+        self.sources = sorted(path for part in CORE for path in (folder / "src" / part).glob("*.c"))
         self.needs = {source: self.headers_of(source) for source in self.sources}
         self.good = {}
         for source in self.sources:
-            self.good[source] = self.compile(source, folder / f"{source.stem}.good.o")
-        self.support = [
-            self.compile(folder / "tests" / name, folder / f"{name}.o")
-            for name in ("exact.c", "file.c", "reference.c", "sets.c", "test.c")
-        ]
+            self.good[source] = self.compile(source, source.with_suffix(".good.o"))
+        self.support = [self.compile_test(f"support/{name}") for name in "exact file reference sets test".split()]
         for suite, more, _ in suites:
-            for name in [f"test_{suite}.c", *more]:
-                self.compile(folder / "tests" / name, folder / f"{name}.o")
+            for name in [suite, *more]:
+                self.compile_test(name)
 
     def headers_of(self, source):
         listed = run([self.cc, *self.flags, "-MM", str(source)], cwd=self.folder).stdout
         return {pathlib.Path(self.folder, word).resolve() for word in listed.replace("\\\n", " ").split()[1:]}
+
+    def test_object(self, name):
+        return self.folder / "tests" / f"{name}.o"
+
+    def compile_test(self, name):
+        return self.compile(self.folder / "tests" / f"{name}.c", self.test_object(name))
 
     def compile(self, source, target):
         vectors = f'-DKVCA_TEST_VECTORS="{self.folder}/tests/vectors"'
@@ -165,7 +167,7 @@ class Bench:
         for source in self.sources:
             target = self.good[source]
             if changed and changed in self.needs[source]:
-                target = self.compile(source, self.folder / f"{source.stem}.o")
+                target = self.compile(source, source.with_suffix(".o"))
             if target is None:
                 return None
             objects.append(target)
@@ -178,8 +180,8 @@ class Bench:
             return "compiler"
         # A header may be in the tests, too: theirs stay as they were, and so are the witness of what it was.
         for suite, more, by_variant in self.suites:
-            program = self.folder / f"test_{suite}"
-            parts = [self.folder / f"{name}.o" for name in [f"test_{suite}.c", *more]]
+            program = self.folder / suite.replace("/", "-")
+            parts = [self.test_object(name) for name in [suite, *more]]
             linked = run([self.cc, *self.flags, *parts, *self.support, *objects, *LIBRARIES, "-o", program])
             if linked.returncode != 0:
                 return "linker"

@@ -22,7 +22,7 @@
  * of a rank: either hold a lock of your own from the call until the request is added to the columns, or let pool.h
  * keep them, whose kvca_pool_place() picks and books in one step.
  *
- * The rule itself is told in docs/rule.md and written in src/rule.h.
+ * The rule itself is told in docs/rule.md and written in src/vector/rule.h.
  *
  * Threads. A kvca_policy may be used by any number of threads at once without a lock: kvca_select(),
  * kvca_tie_set(), kvca_explain(), kvca_policy_params() and kvca_policy_set_seed(). The exceptions are

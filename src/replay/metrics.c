@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "metrics.h"
+#include "replay/metrics.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "../tool/tool.h"
+#include "tool/tool.h"
 
 static const char *const NAMES[REPLAY_METRICS] = {
     [REPLAY_REQUESTS] = "requests",

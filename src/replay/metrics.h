@@ -3,7 +3,7 @@
 #ifndef KVCA_REPLAY_METRICS_H
 #define KVCA_REPLAY_METRICS_H
 
-#include "run.h"
+#include "replay/run.h"
 
 enum replay_metric {
     REPLAY_REQUESTS,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "policy.h"
+#include "replay/policy.h"
 
 #include <string.h>
 
-#include "../random.h"
-#include "../tool/tool.h"
+#include "rule/random.h"
+#include "tool/tool.h"
 
 #define PARTS 4
 

@@ -5,7 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "../error.h"
+#include "config/error.h"
 
 enum replay_policy_kind {
     REPLAY_KVCA,           /* the library's rule; with its filter and count priority off, the default cost */

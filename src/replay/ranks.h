@@ -8,8 +8,8 @@
 #ifndef KVCA_REPLAY_RANKS_H
 #define KVCA_REPLAY_RANKS_H
 
-#include "options.h"
-#include "trace.h"
+#include "replay/options.h"
+#include "replay/trace.h"
 
 /* Told of each sequence to which something happens, by its index in the trace. */
 struct replay_listener {

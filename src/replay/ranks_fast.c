@@ -10,8 +10,8 @@
  */
 #include <stdlib.h>
 
-#include "../tool/tool.h"
-#include "ranks.h"
+#include "tool/tool.h"
+#include "replay/ranks.h"
 
 #define NONE SIZE_MAX
 

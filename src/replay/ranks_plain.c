@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tool/tool.h"
-#include "ranks.h"
+#include "tool/tool.h"
+#include "replay/ranks.h"
 
 struct sequence {
     size_t request;

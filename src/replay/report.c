@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report.h"
+#include "replay/report.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#include "../tool/json.h"
-#include "../tool/table.h"
-#include "../tool/tool.h"
+#include "tool/json.h"
+#include "tool/table.h"
+#include "tool/tool.h"
 
 /* The columns that a person compares policies by. */
 static const struct {

@@ -3,7 +3,7 @@
 #ifndef KVCA_REPLAY_REPORT_H
 #define KVCA_REPLAY_REPORT_H
 
-#include "metrics.h"
+#include "replay/metrics.h"
 
 struct replay_result {
     const char *policy;

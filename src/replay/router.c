@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "router.h"
+#include "replay/router.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tool/tool.h"
+#include "tool/tool.h"
 
 /* The pool is as large as the run needs and is used as documented: a failure is a fault of this program. */
 static void must(kvca_status status)

@@ -5,9 +5,9 @@
 
 #include <kvca/pool.h>
 
-#include "options.h"
-#include "policy.h"
-#include "trace.h"
+#include "replay/options.h"
+#include "replay/policy.h"
+#include "replay/trace.h"
 
 struct replay_router {
     const struct replay_options *options;

@@ -3,13 +3,13 @@
  * The course of a run: who is routed when, and how long passes last. In lockstep there is one clock and all ranks make
  * their passes together; independent ranks have a clock each, which here is the time at which their pass ends.
  */
-#include "run.h"
+#include "replay/run.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "../tool/tool.h"
-#include "router.h"
+#include "tool/tool.h"
+#include "replay/router.h"
 
 struct state {
     const struct replay_engine *engine;

@@ -3,8 +3,8 @@
 #ifndef KVCA_REPLAY_RUN_H
 #define KVCA_REPLAY_RUN_H
 
-#include "policy.h"
-#include "ranks.h"
+#include "replay/policy.h"
+#include "replay/ranks.h"
 
 enum replay_end {
     REPLAY_UNFINISHED,

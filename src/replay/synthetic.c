@@ -12,16 +12,16 @@
  * shorter one. The numbers are the same on every machine; what logarithm and cosine make of them may differ in the
  * last bit of a double from one C library to another.
  */
-#include "trace.h"
+#include "replay/trace.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "../random.h"
-#include "../scalar.h"
-#include "../tool/tool.h"
+#include "rule/random.h"
+#include "config/scalar.h"
+#include "tool/tool.h"
 
 /* What messages call the list. */
 #define SPEC_NAME "--synthetic"

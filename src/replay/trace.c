@@ -10,16 +10,16 @@
  *
  *     {"timestamp": 250, "input_length": 4808, "output_length": 10, ...}        Mooncake, in milliseconds
  */
-#include "trace.h"
+#include "replay/trace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../fields.h"
-#include "../scalar.h"
-#include "../tool/tool.h"
-#include "trace_field.h"
+#include "config/fields.h"
+#include "config/scalar.h"
+#include "tool/tool.h"
+#include "replay/trace_field.h"
 
 #define TRACE_MAX_BYTES ((size_t)1 << 30)
 

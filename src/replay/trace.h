@@ -3,7 +3,7 @@
 #ifndef KVCA_REPLAY_TRACE_H
 #define KVCA_REPLAY_TRACE_H
 
-#include "../error.h"
+#include "config/error.h"
 
 struct replay_request {
     double arrival_s; /* after the first request of the trace */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trace_field.h"
+#include "replay/trace_field.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "../error.h"
-#include "table.h"
-#include "tool.h"
+#include "config/error.h"
+#include "tool/table.h"
+#include "tool/tool.h"
 
 #define NAME "kvca check"
 

@@ -3,8 +3,8 @@
 #ifndef KVCA_TOOL_DECISION_H
 #define KVCA_TOOL_DECISION_H
 
-#include "../policy_file.h"
-#include "ranks.h"
+#include "config/policy_file.h"
+#include "tool/ranks.h"
 
 struct decision {
     const char *policy_path; /* printable */

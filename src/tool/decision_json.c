@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A decision for machines: one object, its keys named as in kvca.h. */
-#include "decision.h"
-#include "json.h"
+#include "tool/decision.h"
+#include "tool/json.h"
 
 /* An integer, or null where there is none. */
 static void optional_integer(struct json *json, const char *key, bool there, uint64_t value)

@@ -2,9 +2,9 @@
 /* A decision for a person: the table must answer "why this rank, why not that one" by itself. */
 #include <inttypes.h>
 
-#include "decision.h"
-#include "table.h"
-#include "tool.h"
+#include "tool/decision.h"
+#include "tool/table.h"
+#include "tool/tool.h"
 
 /* How many tied rows a sentence lists. */
 #define ROWS_LISTED 16

@@ -2,7 +2,7 @@
 /* How commands end where they cannot go on. */
 #include <stdlib.h>
 
-#include "tool.h"
+#include "tool/tool.h"
 
 void tool_out_of_memory(void)
 {

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../file.h"
-#include "tool.h"
+#include "config/file.h"
+#include "tool/tool.h"
 
 bool tool_read_decimal(const char *text, double *value)
 {

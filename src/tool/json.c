@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "json.h"
+#include "tool/json.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
-#include "tool.h"
+#include "tool/tool.h"
 
 #define INDENT 2
 

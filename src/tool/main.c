@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool.h"
+#include "tool/tool.h"
 
 static const char HELP[] =
     "Usage: kvca COMMAND [OPTION]... ARGUMENT...\n"

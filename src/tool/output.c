@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tool.h"
+#include "tool/tool.h"
 
 static bool lost;
 static int fault; /* why, if it is known: errno of the first failure */

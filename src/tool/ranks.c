@@ -9,15 +9,15 @@
  *
  * A list of ranks alone, without `ranks:`, is the first form as well.
  */
-#include "ranks.h"
+#include "tool/ranks.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "../fields.h"
-#include "../select.h"
-#include "../scalar.h"
-#include "tool.h"
+#include "config/fields.h"
+#include "rule/select.h"
+#include "config/scalar.h"
+#include "tool/tool.h"
 
 enum column {
     WORKER_ID,

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../replay/report.h"
-#include "tool.h"
+#include "replay/report.h"
+#include "tool/tool.h"
 
 #define NAME "kvca replay"
 #define MOST_POLICIES 64

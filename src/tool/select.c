@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../error.h"
-#include "decision.h"
-#include "tool.h"
+#include "config/error.h"
+#include "tool/decision.h"
+#include "tool/tool.h"
 
 #define NAME "kvca select"
 

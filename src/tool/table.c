@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "table.h"
+#include "tool/table.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool.h"
+#include "tool/tool.h"
 
 /* The longest cell; what is longer is cut. */
 #define CELL 160

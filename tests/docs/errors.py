@@ -15,7 +15,7 @@ import tempfile
 
 from checks import Checks, read
 
-SOURCES = ["config.c", "document.c", "fields.c", "file.c", "scalar.c"]
+SOURCES = ["config/config.c", "config/document.c", "config/fields.c", "config/file.c", "config/scalar.c"]
 # Of Mooncake traces, which are read by the same code.
 OF_TRACES = {"one JSON object"}
 SHORTEST = 12  # pieces of messages that tell something

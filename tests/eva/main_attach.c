@@ -9,7 +9,7 @@
 #include <kvca/pool.h>
 
 #include "any.h"
-#include "../../src/ledger.h"
+#include "pool/ledger.h"
 
 /* Around what a head takes, and what the pools of one rank and one owner, and of 64 and 8, take. */
 static const size_t sizes[] = {1, 8, 399, 400, 401, 2111, 2112, 13568, 16384};

@@ -5,9 +5,9 @@
  * eva: -eva-auto-loop-unroll 16
  */
 #include "any.h"
-#include "../../src/random.h"
-#include "../../src/warned.h"
-#include "../../src/watch.h"
+#include "rule/random.h"
+#include "policy/warned.h"
+#include "policy/watch.h"
 
 static struct kvca_warned warned;
 static struct kvca_watch watch;

@@ -28,8 +28,8 @@
 #include <kvca/pool.h>
 
 #include "any.h"
-#include "../../src/ledger.h"
-#include "../../src/random.h"
+#include "pool/ledger.h"
+#include "rule/random.h"
 
 #define RANKS 2
 #define OWNERS 2

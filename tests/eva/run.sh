@@ -15,8 +15,8 @@ if [ -z "$work" ]; then
     trap 'rm -rf "$work"' EXIT
 fi
 
-core=(src/{params,policy,random,select,status,variant,warned}.c src/pool*.c)
-headers='-Iinclude -Itests/eva -U__x86_64__ -U__aarch64__ -include tests/eva/c11.h'
+core=(src/status.c src/{rule,policy,pool}/*.c src/vector/variant.c)
+headers='-Iinclude -Isrc -Itests/eva -U__x86_64__ -U__aarch64__ -include tests/eva/c11.h'
 
 # The parts of a selection return what they did: so their callers must see each answer with what belongs to it.
 answers=kvca_select:0,kvca_tie_set:0,kvca_view_pick:0,kvca_view_list:0,kvca_ready_pick:0,kvca_only_pick:0

@@ -4,7 +4,7 @@
  * first allocation failing, then its second, and so on, those of libyaml and the C library among them. It must say so,
  * leave its outputs alone and lose no memory. All other functions are called with no memory to be had.
  */
-#include "../test.h"
+#include "support/test.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 #include <kvca/config.h>
 #include <kvca/pool.h>
 
-#include "../vectors.h"
+#include "support/vectors.h"
 #include "faults.h"
 
 /* What a call has returned and written. Starts as a pattern that no call writes. */

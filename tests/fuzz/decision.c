@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "../reference.h"
+#include "support/reference.h"
 #include "variants.h"
 
 static size_t first_unsound(const struct rank_set *set)

@@ -6,7 +6,7 @@
 #ifndef KVCA_FUZZ_H
 #define KVCA_FUZZ_H
 
-#include "../test.h"
+#include "support/test.h"
 
 /* Called once before the first input. */
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -5,8 +5,8 @@
  */
 #include "fuzz.h"
 
-#include "../../src/ledger.h"
-#include "../pool_model.h"
+#include "pool/ledger.h"
+#include "pool/pool_model.h"
 #include "bytes.h"
 #include "variants.h"
 

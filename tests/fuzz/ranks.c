@@ -2,7 +2,7 @@
 /* Fuzz target: any bytes as a ranks file; of one that is sound, a decision and what explains it. */
 #include "message.h"
 
-#include "../../src/tool/ranks.h"
+#include "tool/ranks.h"
 #include "decision.h"
 
 #define NAME "ranks.yaml"

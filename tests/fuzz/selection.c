@@ -2,7 +2,7 @@
 /* Fuzz target: bytes as parameters and columns, for the rule. */
 #include "decision.h"
 
-#include "../sets.h"
+#include "support/sets.h"
 #include "bytes.h"
 
 /* What a row changes of the row before it: most ranks of a set are alike, so that there are ties and near misses. */

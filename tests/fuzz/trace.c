@@ -2,8 +2,8 @@
 /* Fuzz target: any bytes as a trace, which, where it is short, is then replayed by both engines. */
 #include "message.h"
 
-#include "../../src/replay/trace_field.h"
-#include "../engines.h"
+#include "replay/trace_field.h"
+#include "replay/engines.h"
 
 #define NAME "trace"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "variants.h"
 
-#include "../../src/variant.h"
+#include "vector/variant.h"
 
 #define MOST 3
 

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A map from names to nodes, for anchors, keys and instances. A balanced tree: no choice of names makes it slow. */
+#ifndef KVCA_NAMES_H
+#define KVCA_NAMES_H
+
+#include "config/document.h"
+
+struct kvca_name {
+    const char *text; /* borrowed */
+    size_t length;
+    size_t node; /* what the name stands for, as an index into kvca_document.nodes */
+    struct kvca_name *next;
+};
+
+/* All zero is the empty map. */
+struct kvca_names {
+    void *tree;
+    struct kvca_name *all;
+};
+
+/* The entry of a name, NULL when there is none. It stays where it is, and its node may be changed. */
+struct kvca_name *kvca_names_find(const struct kvca_names *names, const char *text, size_t length);
+
+/* Adds a name that is not there. Returns KVCA_OK or KVCA_ERR_NO_MEMORY. */
+kvca_status kvca_names_add(struct kvca_names *names, const char *text, size_t length, size_t node);
+
+void kvca_names_free(struct kvca_names *names);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a scalar is under YAML's core schema, and its value. Independent of the locale. */
+#ifndef KVCA_SCALAR_H
+#define KVCA_SCALAR_H
+
+#include "config/document.h"
+
+enum kvca_scalar_type {
+    KVCA_SCALAR_NULL,    /* empty, ~, null, Null, NULL */
+    KVCA_SCALAR_BOOL,    /* true, True, TRUE, false, False, FALSE */
+    KVCA_SCALAR_INTEGER, /* decimal with an optional sign, 0x and 0o */
+    KVCA_SCALAR_FLOAT,   /* decimal with a point or an exponent, .inf, .nan */
+    KVCA_SCALAR_STRING,  /* all else, and everything in quotes */
+    KVCA_SCALAR_NONE     /* no scalar, or one with an explicit tag */
+};
+
+enum kvca_scalar_type kvca_scalar_type(const struct kvca_node *node);
+
+/* The value of a KVCA_SCALAR_BOOL. */
+bool kvca_scalar_bool(const struct kvca_node *node);
+
+/* Reads a KVCA_SCALAR_INTEGER from 0 to UINT64_MAX; false for one outside. */
+bool kvca_scalar_uint64(const struct kvca_node *node, uint64_t *value);
+
+/*
+ * Reads a KVCA_SCALAR_INTEGER or KVCA_SCALAR_FLOAT as the nearest double: infinite when it is too large. Returns
+ * KVCA_OK or KVCA_ERR_NO_MEMORY.
+ */
+kvca_status kvca_scalar_double(const struct kvca_node *node, double *value);
+
+/* What the node is, for "...; found %s". */
+struct kvca_found {
+    char text[128];
+};
+struct kvca_found kvca_found(const struct kvca_node *node);
+
+#endif

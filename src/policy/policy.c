@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The policy handle: a selection is the rule (rule.h), a draw among its ties, and warnings. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "rule/params.h"
+#include "rule/random.h"
+#include "rule/select.h"
+#include "policy/warned.h"
+#include "policy/watch.h"
+
+/* What threads write lies on cache lines of its own, apart from what all of them read. */
+struct kvca_policy {
+    kvca_params params;
+    struct kvca_terms terms;
+    kvca_warning_fn warn;
+    void *warn_user;
+    _Alignas(64) _Atomic uint64_t generator;
+    _Alignas(64) struct kvca_watch watch;
+    struct kvca_warned warned;
+};
+
+kvca_status kvca_policy_new(const kvca_params *params, kvca_policy **policy)
+{
+    if (!policy) {
+        return KVCA_ERR_NULL;
+    }
+    kvca_status status = kvca_params_validate(params);
+    if (status != KVCA_OK) {
+        return status;
+    }
+    kvca_policy *made = aligned_alloc(_Alignof(kvca_policy), sizeof *made);
+    if (!made) {
+        return KVCA_ERR_NO_MEMORY;
+    }
+    memset(made, 0, sizeof *made);
+    made->params = *params;
+    made->terms = kvca_terms_of(params);
+    atomic_init(&made->generator, kvca_unpredictable_seed(made));
+    *policy = made;
+    return KVCA_OK;
+}
+
+void kvca_policy_free(kvca_policy *policy)
+{
+    free(policy);
+}
+
+const kvca_params *kvca_policy_params(const kvca_policy *policy)
+{
+    return policy ? &policy->params : NULL;
+}
+
+kvca_status kvca_policy_set_seed(kvca_policy *policy, uint64_t seed)
+{
+    if (!policy) {
+        return KVCA_ERR_NULL;
+    }
+    atomic_store_explicit(&policy->generator, seed, memory_order_relaxed);
+    return KVCA_OK;
+}
+
+kvca_status kvca_policy_set_warning(kvca_policy *policy, kvca_warning_fn callback, void *user)
+{
+    if (!policy) {
+        return KVCA_ERR_NULL;
+    }
+    policy->warn = callback;
+    policy->warn_user = user;
+    kvca_watch_learn(&policy->watch, 0, 0); /* no selection has no ranks: the next one looks at all of them */
+    return KVCA_OK;
+}
+
+/* Warns of a row if its capacity is unknown and the rank new. */
+static void look_at_row(kvca_policy *policy, const struct kvca_view *view, size_t row, uint64_t era)
+{
+    const kvca_ranks *ranks = view->ranks;
+    if (!kvca_capacity_is_unknown(view->terms, ranks->total_kv_blocks ? ranks->total_kv_blocks[row] : 0)) {
+        return;
+    }
+    kvca_warning warning = {
+        .worker_id = ranks->worker_id ? ranks->worker_id[row] : row,
+        .dp_rank = ranks->dp_rank ? ranks->dp_rank[row] : 0,
+        .row = row,
+    };
+    if (kvca_warned_add(&policy->warned, era, warning.worker_id, warning.dp_rank)) {
+        policy->warn(policy->warn_user, &warning);
+    }
+}
+
+/* Out of line, as what follows: a selection that looks for nothing pays little for it. */
+static __attribute__((noinline)) void look_at_all_rows(kvca_policy *policy, const struct kvca_view *view,
+                                                       size_t unknown)
+{
+    size_t count = view->ranks->count;
+    uint64_t era = kvca_warned_begin(&policy->warned);
+    for (size_t row = 0; unknown > 0 && row < count; row++) {
+        look_at_row(policy, view, row, era);
+    }
+    kvca_watch_learn(&policy->watch, count, unknown);
+}
+
+static __attribute__((noinline)) void look_at_some_row(kvca_policy *policy, const struct kvca_view *view,
+                                                       uint64_t turn)
+{
+    size_t row = kvca_watch_row(turn, view->ranks->count);
+    look_at_row(policy, view, row, kvca_warned_begin(&policy->warned));
+}
+
+/* Looks for ranks to be warned about: in all rows where there is anything new, else perhaps in one. */
+static inline void look_for_unknown(kvca_policy *policy, const struct kvca_view *view, size_t unknown)
+{
+    uint64_t turn;
+    if (!kvca_watch_knows(&policy->watch, view->ranks->count, unknown)) {
+        look_at_all_rows(policy, view, unknown);
+    } else if (unknown > 0 && kvca_watch_samples(&policy->watch, &turn)) {
+        look_at_some_row(policy, view, turn);
+    }
+}
+
+/* A selection is done; tells whether it could be. */
+static inline kvca_status finish(kvca_policy *policy, const struct kvca_view *view, bool sound,
+                                 const kvca_selection *selection)
+{
+    if (!sound) {
+        return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
+    }
+    if (policy->warn) {
+        look_for_unknown(policy, view, selection->unknown_capacity);
+    }
+    return KVCA_OK;
+}
+
+kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selection *selection)
+{
+    if (!policy || !selection) {
+        return KVCA_ERR_NULL;
+    }
+    kvca_status status = kvca_columns_validate(ranks);
+    if (status != KVCA_OK) {
+        return status;
+    }
+    const struct kvca_view view = {.terms = &policy->terms, .ranks = ranks};
+    bool sound = ranks->count == 1 ? kvca_only_pick(&policy->terms, ranks, selection)
+                                   : kvca_view_pick(&view, &policy->generator, selection);
+    return finish(policy, &view, sound, selection);
+}
+
+kvca_status kvca_tie_set(kvca_policy *policy, const kvca_ranks *ranks, size_t *rows, size_t room,
+                         kvca_selection *selection)
+{
+    if (!policy || !selection || (!rows && room > 0)) {
+        return KVCA_ERR_NULL;
+    }
+    kvca_status status = kvca_columns_validate(ranks);
+    if (status != KVCA_OK) {
+        return status;
+    }
+    const struct kvca_view view = {.terms = &policy->terms, .ranks = ranks};
+    return finish(policy, &view, kvca_view_list(&view, rows, room, selection), selection);
+}

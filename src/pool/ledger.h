@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a pool lies in its block, and how it is written.
+ *
+ * Some of the block is the truth, the rest follows from it and can be rebuilt (pool_repair.c):
+ *
+ *     truth    the parameters; for each slot its state and, unless that is free, the rank; for each owner its state;
+ *              for each claimed owner and each taken slot what the one has booked on the other
+ *     follows  of each slot the totals, the limit, key and room, whether it takes requests and whether it is of unknown
+ *              capacity (pool_slots.c); the index of identities (pool_ranks.c)
+ *
+ * Every change of the truth is one store of one word, so that a process killed around it leaves the old truth or the
+ * new one. Two words that belong together, D and N of a booking, are first written to the journal, and the store that
+ * marks the pool as dirty is the one that decides. Whoever finds the pool dirty redoes the journal and rebuilds what
+ * follows.
+ */
+#ifndef KVCA_LEDGER_H
+#define KVCA_LEDGER_H
+
+#include <stdatomic.h>
+
+#include <kvca/pool.h>
+
+#include "rule/select.h"
+
+/* "kvcapool" in ASCII, and a number that rises when the block's layout changes. */
+#define KVCA_POOL_MAGIC UINT64_C(0x6c6f6f706163766b)
+#define KVCA_POOL_LAYOUT 4
+
+/* The parts of the block behind its head, in this order. */
+enum kvca_part {
+    KVCA_PART_READY,          /* struct kvca_ready for each group of slots */
+    KVCA_PART_BLOCKS,         /* uint64_t for each slot: D, the sum over owners */
+    KVCA_PART_REQUESTS,       /* uint64_t for each slot: N, the sum over owners */
+    KVCA_PART_LIMITS,         /* uint64_t for each slot: kvca_limit() */
+    KVCA_PART_CAPACITIES,     /* uint64_t for each slot: total_kv_blocks as reported */
+    KVCA_PART_WORKERS,        /* uint64_t for each slot: worker_id */
+    KVCA_PART_STATES,         /* uint64_t for each slot: generation and enum kvca_slot_state */
+    KVCA_PART_DP_RANKS,       /* uint32_t for each slot */
+    KVCA_PART_PLACEABLE,      /* a bit for each slot: takes requests */
+    KVCA_PART_SCRATCH,        /* a bit for each slot, for one call */
+    KVCA_PART_INDEX,          /* uint32_t for each bucket: slot + 1 of a rank by its hash, 0 for none */
+    KVCA_PART_OWNERS,         /* struct kvca_owner_entry for each owner */
+    KVCA_PART_OWNER_BLOCKS,   /* uint64_t for each owner and slot */
+    KVCA_PART_OWNER_REQUESTS, /* uint64_t for each owner and slot */
+    KVCA_PARTS
+};
+
+enum kvca_slot_state { KVCA_SLOT_FREE, KVCA_SLOT_ACTIVE, KVCA_SLOT_DRAINING };
+
+enum kvca_dirt {
+    KVCA_CLEAN,
+    KVCA_DIRTY,         /* what follows from the truth may not follow yet */
+    KVCA_DIRTY_BOOKING, /* and the journal has a booking that may not have been done yet */
+    KVCA_DIRTY_PUT,     /* and the journal has the update of a rank that may not have been done yet */
+};
+
+/* A kvca_params of fixed layout. */
+struct kvca_stored_params {
+    double capacity_fraction;
+    double decode_active_request_weight;
+    uint64_t capacity_blocks;
+    uint64_t count_priority;
+};
+
+#define KVCA_OWNER_CLAIMED 1
+
+struct kvca_owner_entry {
+    uint64_t state; /* generation in the upper half, and KVCA_OWNER_CLAIMED */
+    uint64_t id;
+};
+
+/*
+ * What an owner, by its index, will have booked on a slot; or in `blocks` the capacity that the rank there, which then
+ * takes requests, will have.
+ */
+struct kvca_journal {
+    uint64_t owner;
+    uint64_t slot;
+    uint64_t blocks;
+    uint64_t requests;
+};
+
+/* The head of the block. Of fixed-width members alone, so that programs of any word size lay it out alike. */
+struct kvca_pool {
+    uint64_t magic;
+    uint32_t layout;
+    uint32_t max_ranks;
+    uint32_t max_owners;
+    uint32_t buckets; /* of the index; a power of two */
+    uint64_t bytes;
+    uint64_t offsets[KVCA_PARTS];
+    uint64_t dirty; /* enum kvca_dirt */
+    struct kvca_journal journal;
+    uint64_t bank; /* which of the two parameter sets is in force */
+    struct kvca_stored_params params[2];
+    struct kvca_terms terms[2]; /* kvca_terms_of() each set */
+    _Atomic uint64_t generator;
+    uint64_t slots;       /* no slot from here on has a rank */
+    uint64_t free_hint;   /* no slot before this one is free */
+    uint64_t first_claim; /* the generation that all owners began with */
+    uint64_t large;       /* how many slots have totals too large for a key */
+    kvca_counters counters;
+};
+
+_Static_assert(sizeof(struct kvca_pool) == 400, "the head is laid out alike everywhere; else raise KVCA_POOL_LAYOUT");
+
+/* The part that comes first begins at the same place in every pool: so a place need not wait to be told where. */
+#define KVCA_POOL_READY_OFFSET 448
+
+_Static_assert(KVCA_POOL_READY_OFFSET >= sizeof(struct kvca_pool) &&
+                   KVCA_POOL_READY_OFFSET % KVCA_POOL_ALIGNMENT == 0,
+               "it lies behind the head, aligned");
+
+static inline struct kvca_ready *kvca_pool_ready(kvca_pool *pool)
+{
+    return (struct kvca_ready *)(void *)((char *)pool + KVCA_POOL_READY_OFFSET);
+}
+
+static inline void *kvca_part(kvca_pool *pool, enum kvca_part part)
+{
+    return (char *)pool + pool->offsets[part];
+}
+
+static inline uint64_t *kvca_words(kvca_pool *pool, enum kvca_part part)
+{
+    return kvca_part(pool, part);
+}
+
+static inline uint32_t *kvca_half_words(kvca_pool *pool, enum kvca_part part)
+{
+    return kvca_part(pool, part);
+}
+
+/* What one owner has booked on all slots: KVCA_PART_OWNER_BLOCKS or KVCA_PART_OWNER_REQUESTS. */
+static inline uint64_t *kvca_owner_row(kvca_pool *pool, enum kvca_part part, uint64_t owner)
+{
+    return kvca_words(pool, part) + owner * pool->max_ranks;
+}
+
+static inline struct kvca_owner_entry *kvca_owner_entry(kvca_pool *pool, uint64_t owner)
+{
+    return (struct kvca_owner_entry *)kvca_part(pool, KVCA_PART_OWNERS) + owner;
+}
+
+static inline bool kvca_owner_is_claimed(kvca_pool *pool, uint64_t owner)
+{
+    return (kvca_owner_entry(pool, owner)->state & KVCA_OWNER_CLAIMED) != 0;
+}
+
+/* The tests kill the process at each of these in turn. */
+#ifdef KVCA_FAULT_POINTS
+void kvca_fault_point(void);
+#else
+#define kvca_fault_point() ((void)0)
+#endif
+
+/*
+ * Stores, whole and in the order in which they are written here: a death between two of them is one between two of
+ * these. That is why even a single process stores with release order.
+ */
+static inline void kvca_store(uint64_t *word, uint64_t value)
+{
+    kvca_fault_point();
+    atomic_store_explicit((volatile _Atomic uint64_t *)word, value, memory_order_release);
+}
+
+static inline void kvca_store_half(uint32_t *word, uint32_t value)
+{
+    kvca_fault_point();
+    atomic_store_explicit((volatile _Atomic uint32_t *)word, value, memory_order_release);
+}
+
+/* The state of a slot: its generation rises whenever it becomes free. */
+static inline uint64_t kvca_slot_word(uint32_t generation, enum kvca_slot_state state)
+{
+    return (uint64_t)generation << 32 | (uint64_t)state;
+}
+
+static inline enum kvca_slot_state kvca_slot_state(kvca_pool *pool, uint64_t slot)
+{
+    return (enum kvca_slot_state)(uint32_t)kvca_words(pool, KVCA_PART_STATES)[slot];
+}
+
+static inline uint32_t kvca_slot_generation(kvca_pool *pool, uint64_t slot)
+{
+    return (uint32_t)(kvca_words(pool, KVCA_PART_STATES)[slot] >> 32);
+}
+
+/* The parameters in force. */
+static inline kvca_params kvca_pool_params(kvca_pool *pool)
+{
+    const struct kvca_stored_params *params = &pool->params[pool->bank & 1];
+    return (kvca_params){
+        .capacity_fraction = params->capacity_fraction,
+        .count_priority = params->count_priority != 0,
+        .decode_active_request_weight = params->decode_active_request_weight,
+        .capacity_blocks = params->capacity_blocks,
+    };
+}
+
+/* What the rule asks of them. */
+static inline const struct kvca_terms *kvca_pool_terms(kvca_pool *pool)
+{
+    return &pool->terms[pool->bank & 1];
+}
+
+/* Puts right what a death left dirty. */
+void kvca_pool_rebuild(kvca_pool *pool);
+
+/* Every call begins with it. */
+static inline void kvca_pool_heal(kvca_pool *pool)
+{
+    if (pool->dirty != KVCA_CLEAN) {
+        kvca_pool_rebuild(pool);
+    }
+}
+
+/* Frees a slot whose rank drains and has no request left. The pool is dirty before and after. */
+void kvca_pool_free_if_drained(kvca_pool *pool, uint32_t slot);
+
+/* The smallest request that does not fit, or UINT32_MAX if that is past it; 0 where the slot takes none. */
+static inline uint32_t kvca_pool_room(kvca_pool *pool, uint64_t slot, uint64_t blocks)
+{
+    uint64_t limit = kvca_words(pool, KVCA_PART_LIMITS)[slot];
+    if (kvca_slot_state(pool, slot) != KVCA_SLOT_ACTIVE || blocks > limit) {
+        return 0;
+    }
+    return limit - blocks < UINT32_MAX ? (uint32_t)(limit - blocks) + 1 : UINT32_MAX;
+}
+
+/* Sets the totals of a slot, and what follows from them. The pool is dirty before and after. */
+static inline void kvca_pool_set_totals(kvca_pool *pool, uint64_t slot, uint64_t blocks, uint64_t requests)
+{
+    uint64_t *all_blocks = &kvca_words(pool, KVCA_PART_BLOCKS)[slot];
+    uint64_t *all_requests = &kvca_words(pool, KVCA_PART_REQUESTS)[slot];
+    bool was_large = kvca_is_large(*all_blocks, *all_requests);
+    bool is_large = kvca_is_large(blocks, requests);
+    kvca_store(all_blocks, blocks);
+    kvca_store(all_requests, requests);
+    if (was_large != is_large) {
+        kvca_store(&pool->large, is_large ? pool->large + 1 : pool->large - 1);
+    }
+    struct kvca_ready *ready = &kvca_pool_ready(pool)[slot / KVCA_GROUP];
+    kvca_store(&ready->keys[slot % KVCA_GROUP],
+               kvca_packed_key(kvca_pool_terms(pool)->count_priority, blocks, requests));
+    kvca_store_half(&ready->room[slot % KVCA_GROUP], kvca_pool_room(pool, slot, blocks));
+}
+
+/* Works out what follows from the state and capacity of a slot, and from the parameters. Dirty before and after. */
+void kvca_pool_update_slot(kvca_pool *pool, uint64_t slot);
+
+/* Adds a rank to the index, which has room. */
+void kvca_pool_index_add(kvca_pool *pool, uint32_t slot);
+
+/* The index that an owner's handle names; false when this pool has none such. */
+static inline bool kvca_owner_index(kvca_pool *pool, kvca_owner owner, uint64_t *index)
+{
+    *index = (uint64_t)(uint32_t)owner - 1;
+    return (uint32_t)owner != 0 && *index < pool->max_owners;
+}
+
+/* The index of a claimed owner in `*index`; false when it is not claimed. */
+static inline bool kvca_pool_find_owner(kvca_pool *pool, kvca_owner owner, uint64_t *index)
+{
+    return kvca_owner_index(pool, owner, index) &&
+           kvca_owner_entry(pool, *index)->state == ((owner & ~(uint64_t)UINT32_MAX) | KVCA_OWNER_CLAIMED);
+}
+
+/* Whether `owner` was ever handed out by this pool. */
+bool kvca_pool_knew_owner(kvca_pool *pool, kvca_owner owner);
+
+#endif

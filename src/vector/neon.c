@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "vector/variant.h"
+
+#if defined(__aarch64__)
+
+/* In this order: each needs the one before it. */
+#include "vector/lanes_neon.h"
+#include "vector/rule.h"
+#include "vector/scan.h"
+#include "vector/pick.h"
+
+KVCA_DEFINE_VARIANT(kvca_neon, "neon");
+
+#endif
