@@ -30,7 +30,7 @@ static void expect_tied(const struct place *place, const kvca_policy *policy, co
                         const kvca_selection *picked, size_t row)
 {
     kvca_explanation explanation;
-    must(kvca_explain(policy, ranks, picked, row, &explanation));
+    must(kvca_explain(kvca_policy_params(policy), ranks, picked, row, &explanation));
     if (explanation.reason != KVCA_REASON_TIED) {
         differ(place, "picks row", row, picked->row);
     }

@@ -67,7 +67,9 @@ const char *kvca_strerror(kvca_status status)
     case KVCA_NONE_ELIGIBLE:
         return "no rank may be picked for this request";
     case KVCA_NONE_FITS:
-        return "no rank has room for this request";
+        return "no rank has room for this request now";
+    case KVCA_NEVER_FITS:
+        return "the request is larger than every rank's limit: no rank will ever have room for it";
     }
     return "unknown status";
 }

@@ -27,7 +27,7 @@ SOURCES = ROOT / "src"
 APART = ["tool", "replay", "nginx"]
 REASONS = ROOT / "tests" / "uncovered.txt"
 # Threads count together, and functions of the rule stay functions.
-FLAGS = ["-fprofile-update=atomic", "-DLANES_INLINE=__attribute__((unused))"]
+FLAGS = ["-fprofile-update=atomic", "-DKERNEL_INLINE=__attribute__((unused))"]
 SUITES = ["unit", "config", "replay", "command", "fuzz", "allocations"]
 
 

@@ -26,8 +26,8 @@ import exceptions
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SURVIVORS = ROOT / "tests" / "survivors.txt"
 
-FILES = ("src/rule/select.c src/rule/params.c src/pool/place.c src/vector/rule.h src/vector/scan.h "
-         "src/vector/pick.h").split()
+FILES = ("src/rule/rule.c src/rule/explain.c src/rule/params.c src/pool/place.c "
+         "src/vector/kernel.h src/vector/vector.c").split()
 
 # The suites, those first that find most; what else they are made of; and whether they run for each variant of the rule.
 SUITES = [
@@ -52,7 +52,7 @@ CORE = [".", "rule", "vector", "policy", "pool"]
 # Functions of the rule stay functions: all is compiled in a tenth of the time.
 CFLAGS = [
     *"-std=c11 -O1 -ffp-contract=off -fno-unsafe-math-optimizations -w -Iinclude -Isrc -Itests".split(),
-    "-DLANES_INLINE=__attribute__((unused))",
+    "-DKERNEL_INLINE=__attribute__((unused))",
 ]
 LIBRARIES = ["-lcmocka", "-lyaml", "-lm", "-lpthread"]
 SHARE = "20"  # of the long tests' rounds

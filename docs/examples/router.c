@@ -117,7 +117,7 @@ static kvca_status explain_rows(const kvca_policy *policy, const kvca_ranks *ran
            selection->ties);
     for (size_t row = 0; row < ranks->count; row++) {
         kvca_explanation told;
-        kvca_status status = kvca_explain(policy, ranks, selection, row, &told);
+        kvca_status status = kvca_explain(kvca_policy_params(policy), ranks, selection, row, &told);
         if (status != KVCA_OK) {
             return status;
         }

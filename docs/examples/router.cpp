@@ -97,7 +97,7 @@ class Snapshot
         std::vector<Row> rows;
         for (std::size_t i = 0; i < ranks.count; i++) {
             Row row = {ranks.worker_id[i], ranks.dp_rank[i], i == selection.row, {}};
-            check(kvca_explain(policy.get(), &ranks, &selection, i, &row.told));
+            check(kvca_explain(kvca_policy_params(policy.get()), &ranks, &selection, i, &row.told));
             rows.push_back(row);
         }
         return rows;

@@ -230,7 +230,7 @@ func explain(before *C.kvca_snapshot, blocks uint64, placement *Placement) ([]Ro
 	rows := make([]Row, ranks.count)
 	for row := range rows {
 		var told C.kvca_explanation
-		if err := check(C.kvca_explain(policy, &ranks, &selection, C.size_t(row), &told)); err != nil {
+		if err := check(C.kvca_explain(C.kvca_policy_params(policy), &ranks, &selection, C.size_t(row), &told)); err != nil {
 			return nil, err
 		}
 		rows[row] = Row{

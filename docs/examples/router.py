@@ -93,6 +93,7 @@ def load_library():
     library = ctypes.CDLL("libkvca.so.0.1")
     for name, result, *arguments in (
         ("kvca_strerror", c_char_p, c_int),
+        ("kvca_policy_params", c_void_p, c_void_p),
         ("kvca_policy_free", None, c_void_p),
         ("kvca_pool_free", None, c_void_p),
         ("kvca_pool_snapshot_bytes", c_size_t, c_void_p),
@@ -149,7 +150,7 @@ class Snapshot:
         try:
             for row in range(ranks.count):
                 told = kvca_explanation()
-                LIBRARY.kvca_explain(policy, byref(ranks), byref(rows), row, byref(told))
+                LIBRARY.kvca_explain(LIBRARY.kvca_policy_params(policy), byref(ranks), byref(rows), row, byref(told))
                 yield ranks.worker_id[row], ranks.dp_rank[row], row == rows.row, told
         finally:
             LIBRARY.kvca_policy_free(policy)

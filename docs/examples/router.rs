@@ -156,9 +156,10 @@ mod sys {
             params: *const kvca_params,
             policy: *mut *mut kvca_policy,
         ) -> kvca_status;
+        pub fn kvca_policy_params(policy: *const kvca_policy) -> *const kvca_params;
         pub fn kvca_policy_free(policy: *mut kvca_policy);
         pub fn kvca_explain(
-            policy: *const kvca_policy,
+            params: *const kvca_params,
             ranks: *const kvca_ranks,
             selection: *const kvca_selection,
             row: usize,
@@ -460,7 +461,10 @@ mod kvca {
             (0..ranks.count)
                 .map(|row| {
                     let mut told = sys::kvca_explanation::default();
-                    check(unsafe { sys::kvca_explain(policy.0, &ranks, &picked, row, &mut told) })?;
+                    check(unsafe {
+                        let params = sys::kvca_policy_params(policy.0);
+                        sys::kvca_explain(params, &ranks, &picked, row, &mut told)
+                    })?;
                     Ok(Row {
                         worker_id: unsafe { *ranks.worker_id.add(row) },
                         dp_rank: unsafe { *ranks.dp_rank.add(row) },

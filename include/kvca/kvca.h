@@ -22,7 +22,7 @@
  * of a rank: either hold a lock of your own from the call until the request is added to the columns, or let pool.h
  * keep them, whose kvca_pool_place() picks and books in one step.
  *
- * The rule itself is told in docs/rule.md and written in src/vector/rule.h.
+ * The rule itself is told in docs/rule.md and written in src/rule/rule.c.
  *
  * Threads. A kvca_policy may be used by any number of threads at once without a lock: kvca_select(),
  * kvca_tie_set(), kvca_explain(), kvca_policy_params() and kvca_policy_set_seed(). The exceptions are
@@ -139,8 +139,10 @@ typedef enum kvca_status {
     KVCA_STALE = 50,
     /** No rank of the pool may be picked for this request. */
     KVCA_NONE_ELIGIBLE = 51,
-    /** No rank of the pool has room for this request, and it asked for one that has. */
-    KVCA_NONE_FITS = 52
+    /** No rank of the pool has room for this request now, and it asked for one that has. */
+    KVCA_NONE_FITS = 52,
+    /** No rank of the pool will ever have room for this request: it is larger than every limit. Waiting does not help. */
+    KVCA_NEVER_FITS = 53
 } kvca_status;
 
 /** What `status` means, as one English phrase. A static string, for values that are no kvca_status too. */
@@ -287,11 +289,13 @@ KVCA_API kvca_status kvca_ranks_validate(const kvca_ranks *ranks, size_t *row);
 typedef enum kvca_outcome {
     /** The rank has room for the request. */
     KVCA_FIT = 0,
+    /** No rank has room now: this one has the smallest D. A host that can wait would wait here. */
+    KVCA_FALLBACK = 1,
     /**
-     * No rank has room: this one has the smallest D. A host that can wait or reject would do so here; waiting does not
-     * help a request that is larger than every rank.
+     * No rank will ever have room: kvca_ranks.request_blocks is above the limit of every rank, even when it is empty.
+     * This one has the smallest D. Waiting does not help. With request_blocks 0 this never comes.
      */
-    KVCA_FALLBACK = 1
+    KVCA_FALLBACK_NEVER = 2
 } kvca_outcome;
 
 /** What came of a selection. */
@@ -300,7 +304,7 @@ typedef struct kvca_selection {
     size_t row;
     /** Whether it fits. */
     kvca_outcome outcome;
-    /** How many rows fit; 0 exactly when the outcome is KVCA_FALLBACK. */
+    /** How many rows fit; 0 exactly when the outcome is not KVCA_FIT. */
     size_t fits;
     /** How many rows were equally good, the picked one among them; at least 1. */
     size_t ties;
@@ -310,7 +314,7 @@ typedef struct kvca_selection {
 
 /**
  * Picks a rank. Never fails while there is a rank: where none fits, the one with the smallest D is picked and the
- * outcome says KVCA_FALLBACK. One row of several equally good ones is drawn uniformly.
+ * outcome says KVCA_FALLBACK or KVCA_FALLBACK_NEVER. One row of several equally good ones is drawn uniformly.
  *
  * Allocates nothing, takes no lock and makes no system call (a warning callback is the host's own). Time grows
  * linearly with the number of rows.
@@ -378,13 +382,14 @@ typedef struct kvca_explanation {
 
 /**
  * Explains one row of a selection, for logs and for people. Takes the same time whatever the number of rows.
+ * @param params     those that the selection was made by
  * @param selection  what kvca_select() or kvca_tie_set() gave for these same ranks
  * @param row        the row to explain, below kvca_ranks.count
  * @param[out] explanation  written for KVCA_OK alone
- * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_ROW (also for a selection.row out of range), or what
- *         kvca_ranks_validate() says of the columns and of the two rows that are compared
+ * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_ROW (also for a selection.row out of range), what kvca_params_validate() says,
+ *         or what kvca_ranks_validate() says of the columns and of the two rows that are compared
  */
-KVCA_API kvca_status kvca_explain(const kvca_policy *policy, const kvca_ranks *ranks, const kvca_selection *selection,
+KVCA_API kvca_status kvca_explain(const kvca_params *params, const kvca_ranks *ranks, const kvca_selection *selection,
                                   size_t row, kvca_explanation *explanation);
 
 #ifdef __cplusplus

@@ -191,7 +191,8 @@ static ngx_int_t get_booked(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *
         request->conf->zone->owner = 0;
     }
     /* A request so large that sums overflow fits nowhere either. */
-    bool fits_none = status == KVCA_NONE_FITS || (status == KVCA_ERR_OVERFLOW && request->conf->reject);
+    bool fits_none = status == KVCA_NONE_FITS || status == KVCA_NEVER_FITS ||
+                     (status == KVCA_ERR_OVERFLOW && request->conf->reject);
     if (fits_none) {
         return ngx_http_kvca_reject(request);
     }

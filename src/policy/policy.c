@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy handle: a selection is the rule (rule.h), a draw among its ties, and warnings. */
+/* The policy handle: a selection by the rule, and warnings. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "rule/params.h"
-#include "rule/random.h"
-#include "rule/select.h"
 #include "policy/warned.h"
 #include "policy/watch.h"
+#include "rule/params.h"
+#include "rule/random.h"
+#include "rule/rule.h"
+#include "vector/vector.h"
 
 /* What threads write lies on cache lines of its own, apart from what all of them read. */
 struct kvca_policy {
@@ -72,10 +73,9 @@ kvca_status kvca_policy_set_warning(kvca_policy *policy, kvca_warning_fn callbac
 }
 
 /* Warns of a row if its capacity is unknown and the rank new. */
-static void look_at_row(kvca_policy *policy, const struct kvca_view *view, size_t row, uint64_t era)
+static void look_at_row(kvca_policy *policy, const kvca_ranks *ranks, size_t row, uint64_t era)
 {
-    const kvca_ranks *ranks = view->ranks;
-    if (!kvca_capacity_is_unknown(view->terms, ranks->total_kv_blocks ? ranks->total_kv_blocks[row] : 0)) {
+    if (!kvca_capacity_is_unknown(&policy->terms, ranks->total_kv_blocks ? ranks->total_kv_blocks[row] : 0)) {
         return;
     }
     kvca_warning warning = {
@@ -89,46 +89,48 @@ static void look_at_row(kvca_policy *policy, const struct kvca_view *view, size_
 }
 
 /* Out of line, as what follows: a selection that looks for nothing pays little for it. */
-static __attribute__((noinline)) void look_at_all_rows(kvca_policy *policy, const struct kvca_view *view,
-                                                       size_t unknown)
+static __attribute__((noinline)) void look_at_all_rows(kvca_policy *policy, const kvca_ranks *ranks, size_t unknown)
 {
-    size_t count = view->ranks->count;
     uint64_t era = kvca_warned_begin(&policy->warned);
-    for (size_t row = 0; unknown > 0 && row < count; row++) {
-        look_at_row(policy, view, row, era);
+    for (size_t row = 0; unknown > 0 && row < ranks->count; row++) {
+        look_at_row(policy, ranks, row, era);
     }
-    kvca_watch_learn(&policy->watch, count, unknown);
+    kvca_watch_learn(&policy->watch, ranks->count, unknown);
 }
 
-static __attribute__((noinline)) void look_at_some_row(kvca_policy *policy, const struct kvca_view *view,
-                                                       uint64_t turn)
+static __attribute__((noinline)) void look_at_some_row(kvca_policy *policy, const kvca_ranks *ranks, uint64_t turn)
 {
-    size_t row = kvca_watch_row(turn, view->ranks->count);
-    look_at_row(policy, view, row, kvca_warned_begin(&policy->warned));
+    size_t row = kvca_watch_row(turn, ranks->count);
+    look_at_row(policy, ranks, row, kvca_warned_begin(&policy->warned));
 }
 
 /* Looks for ranks to be warned about: in all rows where there is anything new, else perhaps in one. */
-static inline void look_for_unknown(kvca_policy *policy, const struct kvca_view *view, size_t unknown)
+static inline void look_for_unknown(kvca_policy *policy, const kvca_ranks *ranks, size_t unknown)
 {
     uint64_t turn;
-    if (!kvca_watch_knows(&policy->watch, view->ranks->count, unknown)) {
-        look_at_all_rows(policy, view, unknown);
+    if (!kvca_watch_knows(&policy->watch, ranks->count, unknown)) {
+        look_at_all_rows(policy, ranks, unknown);
     } else if (unknown > 0 && kvca_watch_samples(&policy->watch, &turn)) {
-        look_at_some_row(policy, view, turn);
+        look_at_some_row(policy, ranks, turn);
     }
 }
 
 /* A selection is done; tells whether it could be. */
-static inline kvca_status finish(kvca_policy *policy, const struct kvca_view *view, bool sound,
+static inline kvca_status finish(kvca_policy *policy, const kvca_ranks *ranks, bool sound,
                                  const kvca_selection *selection)
 {
     if (!sound) {
         return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
     }
     if (policy->warn) {
-        look_for_unknown(policy, view, selection->unknown_capacity);
+        look_for_unknown(policy, ranks, selection->unknown_capacity);
     }
     return KVCA_OK;
+}
+
+static inline struct kvca_view view_of(const kvca_policy *policy, const kvca_ranks *ranks)
+{
+    return (struct kvca_view){.params = &policy->params, .terms = &policy->terms, .candidates = {.ranks = ranks}};
 }
 
 kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selection *selection)
@@ -140,10 +142,8 @@ kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selec
     if (status != KVCA_OK) {
         return status;
     }
-    const struct kvca_view view = {.terms = &policy->terms, .ranks = ranks};
-    bool sound = ranks->count == 1 ? kvca_only_pick(&policy->terms, ranks, selection)
-                                   : kvca_view_pick(&view, &policy->generator, selection);
-    return finish(policy, &view, sound, selection);
+    const struct kvca_view view = view_of(policy, ranks);
+    return finish(policy, ranks, kvca_view_select(&view, &policy->generator, selection), selection);
 }
 
 kvca_status kvca_tie_set(kvca_policy *policy, const kvca_ranks *ranks, size_t *rows, size_t room,
@@ -156,6 +156,12 @@ kvca_status kvca_tie_set(kvca_policy *policy, const kvca_ranks *ranks, size_t *r
     if (status != KVCA_OK) {
         return status;
     }
-    const struct kvca_view view = {.terms = &policy->terms, .ranks = ranks};
-    return finish(policy, &view, kvca_view_list(&view, rows, room, selection), selection);
+    const struct kvca_candidates candidates = {.ranks = ranks};
+    struct kvca_survey survey;
+    bool sound = kvca_rule_survey(&policy->params, &candidates, &survey);
+    if (sound) {
+        kvca_rule_list(&policy->params, &candidates, &survey, rows, room);
+        *selection = survey.selection;
+    }
+    return finish(policy, ranks, sound, selection);
 }

@@ -21,11 +21,11 @@
 
 #include <kvca/pool.h>
 
-#include "rule/select.h"
+#include "vector/vector.h"
 
 /* "kvcapool" in ASCII, and a number that rises when the block's layout changes. */
 #define KVCA_POOL_MAGIC UINT64_C(0x6c6f6f706163766b)
-#define KVCA_POOL_LAYOUT 4
+#define KVCA_POOL_LAYOUT 5
 
 /* The parts of the block behind its head, in this order. */
 enum kvca_part {

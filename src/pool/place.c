@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ledger at work: place, grow, release. */
 #include "pool/ledger.h"
-#include "rule/select.h"
 
 static void count(uint64_t *counter)
 {
@@ -69,13 +68,13 @@ static const uint64_t *without_overflowing(kvca_pool *pool, const kvca_request *
 /* Where no total is large, only a large request can overflow one. */
 static bool may_overflow(const kvca_pool *pool, const kvca_request *request)
 {
-    return pool->large != 0 || request->blocks > UINT64_MAX - UINT32_MAX;
+    return pool->large != 0 || request->blocks > UINT64_MAX - INT32_MAX;
 }
 
 /* Whether what is ready says all that the rule needs for this request. */
 static bool is_ready(kvca_pool *pool, const kvca_request *request)
 {
-    return pool->large == 0 && request->blocks < UINT32_MAX && !request->preferred_taint_multiplier &&
+    return pool->large == 0 && request->blocks <= INT32_MAX && !request->preferred_taint_multiplier &&
            kvca_pool_terms(pool)->packs;
 }
 
@@ -91,38 +90,40 @@ static __attribute__((noinline)) kvca_status choose_by_columns(kvca_pool *pool, 
         .preferred_taint_multiplier = request->preferred_taint_multiplier,
         .request_blocks = request->blocks,
     };
-    const struct kvca_slots slots = {
-        .limits = kvca_words(pool, KVCA_PART_LIMITS),
-        .placeable = may_overflow(pool, request) ? without_overflowing(pool, request, &overflow)
-                                                 : kvca_words(pool, KVCA_PART_PLACEABLE),
-        .eligible = request->eligible,
+    const kvca_params params = kvca_pool_params(pool);
+    const struct kvca_view view = {
+        .params = &params,
+        .terms = kvca_pool_terms(pool),
+        .candidates = {.ranks = &ranks,
+                       .placeable = may_overflow(pool, request) ? without_overflowing(pool, request, &overflow)
+                                                                : kvca_words(pool, KVCA_PART_PLACEABLE),
+                       .eligible = request->eligible},
         .only_if_fits = request->only_if_fits,
         .nothing_fits = nothing_fits,
     };
-    const struct kvca_view view = {.terms = kvca_pool_terms(pool), .ranks = &ranks, .slots = &slots};
     kvca_selection picked;
-    if (!kvca_view_pick(&view, &pool->generator, &picked)) {
+    if (!kvca_view_select(&view, &pool->generator, &picked)) {
         return KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
     }
     if (picked.ties == 0) {
         return overflow ? KVCA_ERR_OVERFLOW : KVCA_NONE_ELIGIBLE;
     }
-    if (picked.outcome == KVCA_FALLBACK && request->only_if_fits) {
-        return KVCA_NONE_FITS;
-    }
     *selection = picked;
-    return KVCA_OK;
+    if (picked.outcome == KVCA_FIT || !request->only_if_fits) {
+        return KVCA_OK;
+    }
+    return picked.outcome == KVCA_FALLBACK ? KVCA_NONE_FITS : KVCA_NEVER_FITS;
 }
 
-/* Applies the rule to the slots that may be picked, and draws. The selection is written for KVCA_OK alone. */
+/* Applies the rule to the slots that may be picked, and draws. Writes the selection when there is one to pick. */
 static kvca_status choose(kvca_pool *pool, const kvca_request *request, kvca_selection *selection)
 {
     if (pool->slots == 0) {
         return KVCA_NONE_ELIGIBLE;
     }
     bool ready = is_ready(pool, request);
-    if (ready && kvca_ready_pick(kvca_pool_ready(pool), (size_t)pool->slots, request->blocks, request->eligible,
-                                 &pool->generator, selection)) {
+    if (ready && kvca_ready_select(kvca_pool_ready(pool), (size_t)pool->slots, request->blocks, request->eligible,
+                                   &pool->generator, selection)) {
         return KVCA_OK;
     }
     return choose_by_columns(pool, request, ready, selection);
@@ -143,7 +144,7 @@ kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_reques
     /* cppcheck-suppress uninitvar ; choose() writes it before it is read */
     kvca_selection *picked = selection ? selection : &unwanted;
     kvca_status status = choose(pool, request, picked);
-    if (status == KVCA_NONE_ELIGIBLE || status == KVCA_NONE_FITS) {
+    if (status == KVCA_NONE_ELIGIBLE || status == KVCA_NONE_FITS || status == KVCA_NEVER_FITS) {
         count(&pool->counters.none);
     }
     if (status != KVCA_OK) {
@@ -155,7 +156,7 @@ kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_reques
     entry.requests += 1;
     book(pool, &entry);
     count(&pool->counters.placed);
-    if (picked->outcome == KVCA_FALLBACK) {
+    if (picked->outcome != KVCA_FIT) {
         count(&pool->counters.fallbacks);
     }
     settle(pool);

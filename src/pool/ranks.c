@@ -2,7 +2,6 @@
 /* The ranks of a pool: put, drain, drop, and the index that finds them by identity. */
 #include "pool/ledger.h"
 #include "rule/random.h"
-#include "rule/select.h"
 
 #define NO_BUCKET UINT32_MAX
 

@@ -84,12 +84,12 @@ bool replay_router_route(struct replay_router *router, size_t request, size_t *r
     }
     kvca_status status =
         kvca_pool_place(router->pool, router->owner, &placing, &router->bookings[request], &selection);
-    if (status == KVCA_NONE_FITS) {
+    if (status == KVCA_NONE_FITS || status == KVCA_NEVER_FITS) {
         return false;
     }
     must(status);
     bool restricted = placing.eligible != NULL;
-    router->fallbacks += selection.outcome == KVCA_FALLBACK && !restricted;
+    router->fallbacks += selection.outcome != KVCA_FIT && !restricted;
     router->routed++;
     router->in_flight++;
     count_over_capacity(router, selection.row, blocks);

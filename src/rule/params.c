@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is accepted: checked here, at the edge, so that the rule can trust what it is given. */
 #include "rule/params.h"
-#include "rule/select.h"
 
 #include <float.h>
+
+#include "rule/rule.h"
 
 static bool is_fraction(double value)
 {

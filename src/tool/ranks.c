@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "config/fields.h"
-#include "rule/select.h"
+#include "rule/rule.h"
 #include "config/scalar.h"
 #include "tool/tool.h"
 

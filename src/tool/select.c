@@ -142,7 +142,7 @@ static void decide(struct decision *decision, bool json)
     tool_must(NAME, kvca_select(policy, ranks, &decision->selection));
     tool_must(NAME, kvca_tie_set(policy, ranks, tied, ranks->count, &first));
     for (size_t row = 0; row < ranks->count; row++) {
-        tool_must(NAME, kvca_explain(policy, ranks, &decision->selection, row, &explained[row]));
+        tool_must(NAME, kvca_explain(kvca_policy_params(policy), ranks, &decision->selection, row, &explained[row]));
     }
     decision->tied = tied;
     decision->explained = explained;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "vector/variant.h"
+/* The kernel for processors with the vectors of lanes_avx2.h. */
+#include "vector/kernels.h"
 
 #if defined(__x86_64__)
 
-/* In this order: each needs the one before it. */
 #include "vector/lanes_avx2.h"
-#include "vector/rule.h"
-#include "vector/scan.h"
-#include "vector/pick.h"
+/* kernel.h needs what comes before it. */
+#include "vector/kernel.h"
 
-KVCA_DEFINE_VARIANT(kvca_avx2, "avx2");
+KVCA_DEFINE_KERNEL(kvca_avx2, "avx2");
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "vector/variant.h"
+/* The kernel for processors with the vectors of lanes_neon.h. */
+#include "vector/kernels.h"
 
 #if defined(__aarch64__)
 
-/* In this order: each needs the one before it. */
 #include "vector/lanes_neon.h"
-#include "vector/rule.h"
-#include "vector/scan.h"
-#include "vector/pick.h"
+/* kernel.h needs what comes before it. */
+#include "vector/kernel.h"
 
-KVCA_DEFINE_VARIANT(kvca_neon, "neon");
+KVCA_DEFINE_KERNEL(kvca_neon, "neon");
 
 #endif

@@ -27,7 +27,7 @@ static void warn(void *user, const kvca_warning *warning)
 static void explain(const kvca_policy *policy, const kvca_ranks *ranks, const kvca_selection *selection)
 {
     kvca_explanation explanation;
-    kvca_explain(policy, ranks, selection, any_word(), &explanation);
+    kvca_explain(kvca_policy_params(policy), ranks, selection, any_word(), &explanation);
 }
 
 static void select(kvca_policy *policy, const kvca_ranks *ranks)

@@ -443,7 +443,7 @@ static kvca_status call_explain(void)
     kvca_explanation explanation;
     kvca_selection selection = {.row = 1};
     kvca_ranks ranks = desk_ranks();
-    return kvca_explain(desk.policy, &ranks, &selection, 2, &explanation);
+    return kvca_explain(kvca_policy_params(desk.policy), &ranks, &selection, 2, &explanation);
 }
 
 static kvca_status call_ranks_validate(void)

@@ -36,8 +36,9 @@ static void check_unsound(kvca_policy *policy, const kvca_ranks *ranks, size_t u
     assert_true(is_untouched(&selection));
     assert_int_equal(rows[0], 77);
     kvca_explanation explanation;
-    assert_int_equal(kvca_explain(policy, ranks, &(kvca_selection){.row = unsound}, 0, &explanation),
-                     KVCA_ERR_PREFERRED_TAINT_MULTIPLIER);
+    assert_int_equal(
+        kvca_explain(kvca_policy_params(policy), ranks, &(kvca_selection){.row = unsound}, 0, &explanation),
+        KVCA_ERR_PREFERRED_TAINT_MULTIPLIER);
 }
 
 static void check_selection(const kvca_selection *selection, const struct reference *expected)
@@ -78,7 +79,7 @@ static kvca_reason reason_for(const kvca_params *params, const kvca_selection *p
     if (tied) {
         return KVCA_REASON_TIED;
     }
-    if (picked->outcome == KVCA_FALLBACK) {
+    if (picked->outcome != KVCA_FIT) {
         return KVCA_REASON_MORE_BLOCKS;
     }
     if (!explanation->fits) {
@@ -92,7 +93,7 @@ static kvca_explanation explain(const kvca_policy *policy, const kvca_ranks *ran
                                 size_t row)
 {
     kvca_explanation explanation;
-    assert_int_equal(kvca_explain(policy, ranks, picked, row, &explanation), KVCA_OK);
+    assert_int_equal(kvca_explain(kvca_policy_params(policy), ranks, picked, row, &explanation), KVCA_OK);
     return explanation;
 }
 

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "variants.h"
 
-#include "vector/variant.h"
+#include "vector/kernels.h"
 
 #define MOST 3
 
-static const struct kvca_variant *variants[MOST];
+static const struct kvca_kernel *variants[MOST];
 static size_t count;
 
 static void find(void)
 {
-    variants[count++] = kvca_variant_in_use;
+    variants[count++] = kvca_kernel_in_use;
 #if defined(__x86_64__)
-    if (kvca_variant_in_use == &kvca_avx512) { /* a processor that has this one has that one */
+    if (kvca_kernel_in_use == &kvca_avx512) { /* a processor that has this one has that one */
         variants[count++] = &kvca_avx2;
     }
 #endif
-    if (kvca_variant_in_use != &kvca_plain) {
-        variants[count++] = &kvca_plain;
+    if (kvca_kernel_in_use != &kvca_no_kernel) {
+        variants[count++] = &kvca_no_kernel;
     }
 }
 
@@ -31,5 +31,5 @@ size_t variants_count(void)
 
 void variants_use(size_t index)
 {
-    kvca_variant_in_use = variants[index % variants_count()];
+    kvca_kernel_in_use = variants[index % variants_count()];
 }

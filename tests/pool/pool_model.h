@@ -303,8 +303,11 @@ static kvca_status expected_status(const struct ask *ask, const struct reference
     if (expected->ties == 0) {
         return ask->overflows ? KVCA_ERR_OVERFLOW : KVCA_NONE_ELIGIBLE;
     }
-    bool refused = expected->outcome == KVCA_FALLBACK && ask->request.only_if_fits;
-    return refused ? KVCA_NONE_FITS : KVCA_OK;
+    bool refused = expected->outcome != KVCA_FIT && ask->request.only_if_fits;
+    if (!refused) {
+        return KVCA_OK;
+    }
+    return expected->outcome == KVCA_FALLBACK ? KVCA_NONE_FITS : KVCA_NEVER_FITS;
 }
 
 static void step_place(struct model *model)
@@ -325,7 +328,7 @@ static void step_place(struct model *model)
         return;
     }
     assert_int_equal(status, expected_status(&ask, &expected));
-    model->counters.none += status == KVCA_NONE_ELIGIBLE || status == KVCA_NONE_FITS;
+    model->counters.none += status == KVCA_NONE_ELIGIBLE || status == KVCA_NONE_FITS || status == KVCA_NEVER_FITS;
     if (status != KVCA_OK) {
         return;
     }
@@ -337,7 +340,7 @@ static void step_place(struct model *model)
     booking->generation = model->slots[selection.row].generation;
     booking->blocks = ask.request.blocks;
     model->counters.placed++;
-    model->counters.fallbacks += expected.outcome == KVCA_FALLBACK;
+    model->counters.fallbacks += expected.outcome != KVCA_FIT;
 }
 
 static void step_grow(struct model *model)

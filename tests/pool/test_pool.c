@@ -424,10 +424,10 @@ static void changed_parameters_change_limits(void **state)
     params.capacity_fraction = 0.5;
     params.capacity_blocks = 700;
     assert_int_equal(kvca_pool_set_params(fixture->pool, &params), KVCA_OK);
-    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_NONE_FITS);
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_NEVER_FITS);
     const uint64_t second[] = {2};
     request.eligible = second;
-    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_NONE_FITS);
+    assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_NEVER_FITS);
     params.capacity_fraction = 0.9;
     assert_int_equal(kvca_pool_set_params(fixture->pool, &params), KVCA_OK);
     assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_OK);

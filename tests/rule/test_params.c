@@ -85,7 +85,7 @@ static void check_refused(const kvca_ranks *ranks, size_t faulty, kvca_status st
     assert_memory_equal(&selection, before, sizeof selection);
     assert_memory_equal(rows, before, sizeof rows);
     const kvca_selection first = {.row = 0};
-    assert_int_equal(kvca_explain(policy, ranks, &first, faulty, &explanation), status);
+    assert_int_equal(kvca_explain(kvca_policy_params(policy), ranks, &first, faulty, &explanation), status);
     assert_memory_equal(&explanation, before, sizeof explanation);
     kvca_policy_free(policy);
 }
@@ -144,7 +144,8 @@ static void pick_with_a_faulty_multiplier_explains_nothing(void **state)
                         .preferred_taint_multiplier = (const double[]){1.0, 1.0, 0.0}};
     const kvca_selection picked = {.row = 2};
     kvca_explanation explanation;
-    assert_int_equal(kvca_explain(policy, &ranks, &picked, 0, &explanation), KVCA_ERR_PREFERRED_TAINT_MULTIPLIER);
+    assert_int_equal(kvca_explain(kvca_policy_params(policy), &ranks, &picked, 0, &explanation),
+                     KVCA_ERR_PREFERRED_TAINT_MULTIPLIER);
     kvca_policy_free(policy);
 }
 
@@ -186,12 +187,12 @@ static void null_pointers_are_refused(void **state)
     assert_int_equal(kvca_tie_set(policy, &ranks, NULL, 3, &selection), KVCA_ERR_NULL);
     assert_int_equal(kvca_tie_set(policy, &ranks, rows, 3, NULL), KVCA_ERR_NULL);
     assert_int_equal(kvca_explain(NULL, &ranks, &selection, 0, &explanation), KVCA_ERR_NULL);
-    assert_int_equal(kvca_explain(policy, NULL, &selection, 0, &explanation), KVCA_ERR_NULL);
-    assert_int_equal(kvca_explain(policy, &ranks, NULL, 0, &explanation), KVCA_ERR_NULL);
-    assert_int_equal(kvca_explain(policy, &ranks, &selection, 0, NULL), KVCA_ERR_NULL);
-    assert_int_equal(kvca_explain(policy, &ranks, &selection, 3, &explanation), KVCA_ERR_ROW);
+    assert_int_equal(kvca_explain(kvca_policy_params(policy), NULL, &selection, 0, &explanation), KVCA_ERR_NULL);
+    assert_int_equal(kvca_explain(kvca_policy_params(policy), &ranks, NULL, 0, &explanation), KVCA_ERR_NULL);
+    assert_int_equal(kvca_explain(kvca_policy_params(policy), &ranks, &selection, 0, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_explain(kvca_policy_params(policy), &ranks, &selection, 3, &explanation), KVCA_ERR_ROW);
     selection.row = 3;
-    assert_int_equal(kvca_explain(policy, &ranks, &selection, 0, &explanation), KVCA_ERR_ROW);
+    assert_int_equal(kvca_explain(kvca_policy_params(policy), &ranks, &selection, 0, &explanation), KVCA_ERR_ROW);
     kvca_policy_free(policy);
     kvca_policy_free(NULL);
 }

@@ -55,7 +55,7 @@ static bool explains(const kvca_policy *policy, const kvca_ranks *ranks, const k
     size_t fits = 0;
     for (size_t row = 0; same && row < ranks->count; row++) {
         kvca_explanation explanation;
-        assert_int_equal(kvca_explain(policy, ranks, picked, row, &explanation), KVCA_OK);
+        assert_int_equal(kvca_explain(kvca_policy_params(policy), ranks, picked, row, &explanation), KVCA_OK);
         fits += explanation.fits;
         same = (explanation.reason == KVCA_REASON_TIED) == reference->tied[row] &&
                explanation.fits == (explanation.decode_cost_blocks <= explanation.limit);
@@ -159,8 +159,8 @@ static void check_place(kvca_pool *pool, kvca_owner owner, const kvca_params *pa
         if (status != KVCA_NONE_ELIGIBLE && status != KVCA_ERR_OVERFLOW) {
             differ("kvca_pool_place has nothing to pick from, but picks", params, set, &selection, &reference);
         }
-    } else if (reference.outcome == KVCA_FALLBACK && question->request.only_if_fits) {
-        if (status != KVCA_NONE_FITS) {
+    } else if (reference.outcome != KVCA_FIT && question->request.only_if_fits) {
+        if (status != (reference.outcome == KVCA_FALLBACK ? KVCA_NONE_FITS : KVCA_NEVER_FITS)) {
             differ("kvca_pool_place, only if it fits", params, set, &selection, &reference);
         }
     } else if (status != KVCA_OK || !reference_agrees(&reference, &selection) || !books(pool, set, selection.row)) {
@@ -274,7 +274,7 @@ static void rank_that_does_not_fit_changes_nothing(void **state)
         struct reference with = ties_of(&params, &set);
         set.count--;
         struct reference without = ties_of(&params, &set);
-        if (without.outcome == KVCA_FALLBACK) {
+        if (without.outcome != KVCA_FIT) {
             continue; /* then its D counts */
         }
         checked++;

@@ -10,6 +10,7 @@ struct rank_facts {
     bool candidate;
     bool unknown;
     bool fits;
+    bool fits_empty; /* it would if nothing else were booked on it */
     uint64_t d;
     uint64_t n;
     exact cost;
@@ -38,7 +39,9 @@ static struct rank_facts facts_of(const kvca_params *params, const struct rank_s
     bool filter = !isinf(params->capacity_fraction);
     uint64_t capacity = reference_capacity(params, set, row);
     facts.unknown = filter && capacity == 0;
-    facts.fits = !filter || capacity == 0 || facts.d <= reference_limit(params, capacity);
+    bool limited = filter && capacity != 0;
+    facts.fits = !limited || facts.d <= reference_limit(params, capacity);
+    facts.fits_empty = !limited || set->request_blocks <= reference_limit(params, capacity);
 
     exact requests = exact_product(exact_of(params->decode_active_request_weight), exact_of_integer(facts.n));
     exact sum = exact_sum(exact_of_integer(facts.d), requests);
@@ -49,25 +52,28 @@ static struct rank_facts facts_of(const kvca_params *params, const struct rank_s
 struct reference reference_select(const kvca_params *params, const struct rank_set *set, const bool *candidates)
 {
     struct rank_facts facts[MOST_RANKS];
-    struct reference reference = {.outcome = KVCA_FALLBACK};
+    struct reference reference = {.outcome = KVCA_FALLBACK_NEVER};
     for (size_t row = 0; row < set->count; row++) {
         facts[row] = facts_of(params, set, row);
         facts[row].candidate = !candidates || candidates[row];
         reference.fits += facts[row].candidate && facts[row].fits;
         reference.unknown_capacity += facts[row].candidate && facts[row].unknown;
+        if (facts[row].candidate && facts[row].fits_empty) {
+            reference.outcome = KVCA_FALLBACK;
+        }
     }
     if (reference.fits > 0) {
         reference.outcome = KVCA_FIT;
     }
     for (size_t row = 0; row < set->count; row++) {
-        bool best = facts[row].candidate && (facts[row].fits || reference.outcome == KVCA_FALLBACK);
+        bool best = facts[row].candidate && (facts[row].fits || reference.outcome != KVCA_FIT);
         for (size_t other = 0; best && other < set->count; other++) {
             const struct rank_facts *a = &facts[row];
             const struct rank_facts *b = &facts[other];
             if (!b->candidate || (!b->fits && reference.outcome == KVCA_FIT)) {
                 continue;
             }
-            if (reference.outcome == KVCA_FALLBACK) {
+            if (reference.outcome != KVCA_FIT) {
                 best = a->d <= b->d;
             } else if (params->count_priority && a->n != b->n) {
                 best = a->n < b->n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A second witness for the rule: slow, plain, and written from docs/rule.md without a look at src/vector/rule.h. Its doubles
+ * A second witness for the rule: slow, plain, and written from docs/rule.md without a look at src/rule/rule.c. Its doubles
  * are integers (exact.h).
  */
 #ifndef KVCA_REFERENCE_H

@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel: src/rule/rule.c for several rows at once, written for vectors of any length.
+ *
+ * The trick. Small D and N need one integer, the packed key N x 2^32 + D, which orders ranks as the rule does. One pass
+ * over the columns makes the keys and notes the smallest ones, lane by lane; rows that do not fit get a key that is larger
+ * than all. A second look, at the keys of those groups alone that have the smallest one, finds the tied rows. No branch of
+ * the first pass depends on a column's values, so none is predicted wrongly. When the cost matters (multipliers, a large
+ * W), the key is N alone, and the second look compares the costs of the rows that are left.
+ *
+ * When it applies. D, N and the request are below 2^31, and multipliers are accepted. The first pass finds out, and the
+ * kernel declines otherwise.
+ *
+ * Why it is the same. Integers are compared as they are. A limit is compared as the double capacity_fraction x capacity: D
+ * is an integer that a double holds exactly, so D <= floor(limit) exactly when D <= limit. Costs are computed by the same
+ * operations in the same order. A draw asks the generator for the same number, and counts tied rows in the same order.
+ *
+ * A vector has LANES rows. lanes_*.h define for one kind of processor:
+ *
+ *     lanes, reals    an unsigned 64-bit integer, or a double, of each row
+ *     mask            yes or no of each row; mask_bits() has the first row in bit 0, and mask_of_bits() is its inverse
+ *     pair            yes or no of each row of two vectors, of 32-bit integers
+ *     lanes_load(p, rows), reals_load(p, rows)   reads `rows` values and none behind them; the other rows are 0
+ *     lanes_min(a, b)                            the smaller, for values below 2^63
+ *     lanes_least(a), lanes_first(a)             the smallest of all rows, in each row; the first row
+ *     lanes_pack(high, low)                      high x 2^32 + low, for values below 2^32
+ *     lanes_count(sums, m), lanes_sum(a)         adds 1 where m has a row; the sum of all rows
+ *     lanes_select(m, a, b)                      a where m has a row, else b
+ *     lanes_any_large(a)                         whether any value is 2^31 or above
+ *     lanes_bits_of(r)                           a double's bits: doubles >= 0 are ordered as these are
+ *     reals_of(a)                                the nearest doubles
+ *     mask_without(a, b)                         a and not b
+ *     pair_above(p, v)                           which 32-bit integers at p are above v, which is not UINT32_MAX
+ *     pair_first(p), pair_second(p)              the two masks
+ *
+ * and the rest as it is named.
+ */
+#ifndef KVCA_KERNEL_H
+#define KVCA_KERNEL_H
+
+#include "rule/random.h"
+#include "vector/vector.h"
+
+#define GROUP KVCA_GROUP
+#define CHUNK_GROUPS 16 /* The first pass makes the keys of so many groups: 8 KiB, which stay in the nearest cache. */
+#define KEPT_GROUPS 256 /* The tied rows of so many groups are kept for the draw. Those of others are found again. */
+#define NO_KEY INT64_MAX /* The key of a row that does not fit. All others are below. */
+
+/* What the keys are. */
+enum order {
+    BY_PACKED, /* N, unless count_priority is off, and D */
+    BY_COST,   /* N, unless count_priority is off; the cost comes second */
+    BY_BLOCKS, /* D: the fallback, in which every candidate counts as fitting */
+    BY_READY,  /* packed keys that a pool keeps */
+};
+
+/* What D is compared with. */
+enum fit {
+    BY_NOTHING,  /* the filter is off, or no rank reports a capacity: one limit for all */
+    BY_CAPACITY, /* the fraction is 1 */
+    BY_SHARE,
+};
+
+/* How rows are looked at. The first four are constants where a plan is made, so each kind has a loop of its own. */
+struct plan {
+    enum order order;
+    enum fit fit;
+    bool all;  /* every row is a candidate */
+    bool many; /* there may be more than one group */
+    uint64_t request;
+    struct kvca_terms terms;
+};
+
+KERNEL_FN struct plan plan_of(const struct kvca_view *view, enum order order, enum fit fit, bool all, bool many)
+{
+    return (struct plan){order, fit, all, many, view->candidates.ranks->request_blocks, *view->terms};
+}
+
+/* What the first pass counts. */
+struct tally {
+    lanes fits;
+    lanes unreported; /* candidates that report no capacity */
+    lanes unsound;    /* candidates whose multiplier is not accepted */
+    lanes bits;       /* every bit that a D or N has */
+    size_t unknown;   /* BY_READY: slots of unknown capacity */
+};
+
+KERNEL_FN struct tally empty_tally(void)
+{
+    lanes none = lanes_set(0);
+    return (struct tally){none, none, none, none, 0};
+}
+
+/* Which of some rows fit. `candidates` is a mask of the rows that count. */
+KERNEL_FN mask fitting(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows, lanes booked,
+                       mask candidates, struct tally *tally)
+{
+    lanes d = lanes_add(booked, lanes_set(plan->request));
+    if (plan->fit == BY_NOTHING) {
+        return mask_and(candidates, lanes_at_most(d, lanes_set(plan->terms.unreported_limit)));
+    }
+    lanes capacity = lanes_load(view->candidates.ranks->total_kv_blocks + row, rows);
+    mask unreported = lanes_equal(capacity, lanes_set(0));
+    tally->unreported = lanes_count(tally->unreported, mask_and(candidates, unreported));
+    if (plan->fit == BY_CAPACITY) {
+        lanes limit = lanes_select(unreported, lanes_set(plan->terms.unreported_limit), capacity);
+        return mask_and(candidates, lanes_at_most(d, limit));
+    }
+    reals share = reals_multiply(reals_set(plan->terms.fraction), reals_of(capacity));
+    reals limit = reals_select(unreported, reals_set((double)plan->terms.unreported_limit), share);
+    return mask_and(candidates, reals_at_most(reals_of(d), limit));
+}
+
+/* Which multipliers are not finite and above 0. Only of those that are, the bits less 1 are below infinity's. */
+KERNEL_FN mask unsound(const struct kvca_view *view, size_t row, size_t rows)
+{
+    const uint64_t infinity = UINT64_C(0x7ff0000000000000);
+    lanes bits = lanes_bits_of(reals_load(view->candidates.ranks->preferred_taint_multiplier + row, rows));
+    return lanes_at_most(lanes_set(infinity - 1), lanes_add(bits, lanes_set(UINT64_MAX)));
+}
+
+KERNEL_FN lanes key_of(const struct plan *plan, lanes booked, lanes requests)
+{
+    if (plan->order == BY_BLOCKS) {
+        return booked;
+    }
+    lanes count = plan->terms.count_priority ? requests : lanes_set(0);
+    return plan->order == BY_PACKED ? lanes_pack(count, booked) : count;
+}
+
+/* The keys of one vector of rows. */
+KERNEL_FN lanes keys_of(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows,
+                        mask candidates, struct tally *tally)
+{
+    const kvca_ranks *ranks = view->candidates.ranks;
+    lanes booked = lanes_load(ranks->decode_cost_blocks + row, rows);
+    lanes requests = lanes_load(ranks->active_requests + row, rows);
+    tally->bits = lanes_or(tally->bits, booked, requests);
+    if (plan->order == BY_COST && ranks->preferred_taint_multiplier) {
+        tally->unsound = lanes_count(tally->unsound, mask_and(candidates, unsound(view, row, rows)));
+    }
+    mask fits = candidates;
+    if (plan->order != BY_BLOCKS) {
+        fits = fitting(view, plan, row, rows, booked, candidates, tally);
+    }
+    tally->fits = lanes_count(tally->fits, fits);
+    return lanes_select(fits, key_of(plan, booked, requests), lanes_set(NO_KEY));
+}
+
+/* Makes the keys of `rows` rows, at most a group of them. Returns the smallest ones, lane by lane. */
+KERNEL_FN lanes make_column_keys(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows,
+                                 uint64_t candidates, uint64_t *keys, struct tally *tally)
+{
+    lanes least = lanes_set(NO_KEY);
+    size_t i = 0;
+    for (; i + LANES <= rows; i += LANES) {
+        mask some = mask_of_bits(plan->all ? UINT64_MAX : candidates >> i);
+        lanes key = keys_of(view, plan, row + i, LANES, some, tally);
+        lanes_store(keys + i, key);
+        least = lanes_min(least, key);
+    }
+    if (i < rows) {
+        lanes key = keys_of(view, plan, row + i, rows - i, mask_of_bits(candidates >> i), tally);
+        lanes_store(keys + i, key);
+        least = lanes_min(least, key);
+    }
+    return least;
+}
+
+KERNEL_FN lanes take_ready_keys(const struct plan *plan, const uint64_t *ready, mask fits, uint64_t *keys,
+                                struct tally *tally)
+{
+    lanes key = lanes_select(fits, lanes_load(ready, LANES), lanes_set(NO_KEY));
+    lanes_store(keys, key);
+    tally->fits = lanes_count(tally->fits, fits);
+    (void)plan;
+    return key;
+}
+
+/* The same by what a pool keeps ready, two vectors at a time. A group of it has no row too few. */
+KERNEL_FN lanes make_ready_keys(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows,
+                                uint64_t candidates, uint64_t *keys, struct tally *tally)
+{
+    const struct kvca_ready *ready = &view->ready[row / GROUP];
+    lanes least = lanes_set(NO_KEY);
+    tally->unknown += count_bits(ready->unknown & candidates);
+    for (size_t i = 0; i < rows; i += LANES + LANES) {
+        pair fits = pair_above(ready->room + i, (uint32_t)plan->request);
+        if (!plan->all) {
+            fits = pair_and(fits, pair_of_bits(candidates >> i));
+        }
+        least = lanes_min(least, take_ready_keys(plan, ready->keys + i, pair_first(fits), keys + i, tally));
+        least = lanes_min(least,
+                          take_ready_keys(plan, ready->keys + i + LANES, pair_second(fits), keys + i + LANES, tally));
+    }
+    return least;
+}
+
+KERNEL_FN size_t rows_in_group(const struct kvca_view *view, size_t row)
+{
+    size_t left = view->candidates.ranks->count - row;
+    return left < GROUP ? left : GROUP;
+}
+
+/* The candidates among the `rows` of a group, of which there is at least one. */
+KERNEL_FN uint64_t candidates_in(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows)
+{
+    const struct kvca_candidates *candidates = &view->candidates;
+    uint64_t word = UINT64_MAX >> (GROUP - rows);
+    if (!plan->all && candidates->placeable) {
+        word &= candidates->placeable[row / GROUP];
+    }
+    if (!plan->all && candidates->eligible) {
+        word &= candidates->eligible[row / GROUP];
+    }
+    return word;
+}
+
+/* The first pass over the group that begins at `row`. */
+KERNEL_FN lanes make_keys(const struct kvca_view *view, const struct plan *plan, size_t row, uint64_t *keys,
+                          struct tally *tally)
+{
+    size_t rows = rows_in_group(view, row);
+    uint64_t candidates = candidates_in(view, plan, row, rows);
+    if (plan->order == BY_READY) {
+        return make_ready_keys(view, plan, row, rows, candidates, keys, tally);
+    }
+    if (rows == GROUP && plan->order != BY_COST) { /* a constant number of rows needs no loop */
+        return make_column_keys(view, plan, row, GROUP, candidates, keys, tally);
+    }
+    return make_column_keys(view, plan, row, rows, candidates, keys, tally);
+}
+
+/* What a row is ranked by. The smaller first wins, then the smaller second. */
+struct key {
+    uint64_t first;
+    uint64_t second; /* BY_COST: the cost's bits, else 0 */
+};
+
+KERNEL_FN bool is_less(struct key a, struct key b)
+{
+    return a.first < b.first || (a.first == b.first && a.second < b.second);
+}
+
+/* The costs of one vector of rows, as integers. */
+KERNEL_FN lanes costs_of(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows)
+{
+    const kvca_ranks *ranks = view->candidates.ranks;
+    lanes booked = lanes_load(ranks->decode_cost_blocks + row, rows);
+    reals cost = reals_of(lanes_add(booked, lanes_set(plan->request)));
+    if (plan->terms.weight != 0.0) {
+        reals requests = reals_of(lanes_load(ranks->active_requests + row, rows));
+        cost = reals_add(cost, reals_multiply(reals_set(plan->terms.weight), requests));
+    }
+    if (ranks->preferred_taint_multiplier) {
+        cost = reals_multiply(cost, reals_load(ranks->preferred_taint_multiplier + row, rows));
+    }
+    return lanes_bits_of(cost);
+}
+
+/* The place in its group of the first vector that has any of these rows; and the rows without those of that vector. */
+KERNEL_FN size_t first_vector(uint64_t rows)
+{
+    return (size_t)__builtin_ctzll(rows) / LANES * LANES;
+}
+
+KERNEL_FN uint64_t without_vector(uint64_t rows, size_t place)
+{
+    return rows & ~(((UINT64_C(1) << LANES) - 1) << place);
+}
+
+/* Of these rows of a group, the cheapest. */
+KERNEL_FN uint64_t cheapest(const struct kvca_view *view, const struct plan *plan, size_t row, uint64_t rows,
+                            uint64_t *least_cost)
+{
+    _Alignas(64) uint64_t costs[GROUP + LANES];
+    uint64_t found = 0;
+    lanes least = lanes_set(NO_KEY);
+    for (uint64_t left = rows; left != 0;) {
+        size_t i = first_vector(left);
+        lanes cost = costs_of(view, plan, row + i, rows_in_group(view, row) - i);
+        cost = lanes_select(mask_of_bits(rows >> i), cost, lanes_set(NO_KEY));
+        lanes_store(costs + i, cost);
+        least = lanes_min(least, cost);
+        left = without_vector(left, i);
+    }
+    least = lanes_least(least);
+    for (uint64_t left = rows; left != 0;) {
+        size_t i = first_vector(left);
+        found |= mask_bits(lanes_equal(lanes_load(costs + i, LANES), least)) << i;
+        left = without_vector(left, i);
+    }
+    *least_cost = lanes_first(least);
+    return found;
+}
+
+/* The second look: the best rows of a group that has the key `least`, which is in all lanes. */
+KERNEL_FN uint64_t best_of(const struct kvca_view *view, const struct plan *plan, size_t row, const uint64_t *keys,
+                           lanes least, struct key *key)
+{
+    size_t rows = rows_in_group(view, row);
+    uint64_t tied = 0;
+    for (size_t i = 0; i < rows; i += LANES) {
+        tied |= mask_bits(lanes_equal(lanes_load(keys + i, LANES), least)) << i;
+    }
+    *key = (struct key){lanes_first(least), 0};
+    bool decided = !plan->many && (tied & (tied - 1)) == 0; /* the cost of a single row is compared with none */
+    return plan->order == BY_COST && !decided ? cheapest(view, plan, row, tied, &key->second) : tied;
+}
+
+/* The tied rows: the first, how many, and their key. */
+struct choice {
+    size_t row;
+    size_t ties;
+    struct key key;
+};
+
+/* Takes rows of a group into the choice. Returns those that tie with it. */
+KERNEL_FN uint64_t take(struct choice *choice, size_t row, struct key key, uint64_t tied)
+{
+    if (choice->ties > 0 && is_less(choice->key, key)) {
+        return 0;
+    }
+    if (choice->ties == 0 || is_less(key, choice->key)) {
+        *choice = (struct choice){row + (size_t)__builtin_ctzll(tied), 0, key};
+    }
+    choice->ties += count_bits(tied);
+    return tied;
+}
+
+/* Looks at the one group that there is. */
+KERNEL_FN struct choice scan_group(const struct kvca_view *view, const struct plan *plan, struct tally *tally,
+                                   uint64_t *kept)
+{
+    _Alignas(64) uint64_t keys[GROUP + LANES];
+    struct choice choice = {0, 0, {0, 0}};
+    lanes least = lanes_least(make_keys(view, plan, 0, keys, tally));
+    if (lanes_first(least) != NO_KEY) {
+        kept[0] = best_of(view, plan, 0, keys, least, &choice.key);
+        choice.row = (size_t)__builtin_ctzll(kept[0]);
+        choice.ties = count_bits(kept[0]);
+    }
+    return choice;
+}
+
+/* Takes the best rows of a chunk of groups into the choice. */
+KERNEL_FN void take_chunk(const struct kvca_view *view, const struct plan *plan, size_t row, size_t groups,
+                          const uint64_t *keys, const lanes *leasts, lanes least, struct choice *choice,
+                          uint64_t *kept)
+{
+    bool may_win = choice->ties == 0 || lanes_first(least) <= choice->key.first;
+    for (size_t i = 0; i < groups; i++, row += GROUP) {
+        uint64_t tied = 0;
+        if (may_win && lanes_first(least) != NO_KEY && mask_bits(lanes_equal(leasts[i], least)) != 0) {
+            struct key key;
+            tied = best_of(view, plan, row, keys + i * GROUP, least, &key);
+            tied = take(choice, row, key, tied);
+        }
+        if (row / GROUP < KEPT_GROUPS) {
+            kept[row / GROUP] = tied;
+        }
+    }
+}
+
+/* Looks at all groups. */
+KERNEL_FN struct choice scan_groups(const struct kvca_view *view, const struct plan *plan, struct tally *tally,
+                                    uint64_t *kept)
+{
+    _Alignas(64) uint64_t keys[CHUNK_GROUPS * GROUP];
+    lanes leasts[CHUNK_GROUPS];
+    struct choice choice = {0, 0, {0, 0}};
+    size_t count = view->candidates.ranks->count;
+    for (size_t chunk = 0; chunk < count; chunk += CHUNK_GROUPS * GROUP) {
+        lanes least = lanes_set(NO_KEY);
+        size_t groups = 0;
+        for (size_t row = chunk; row < count && groups < CHUNK_GROUPS; row += GROUP) {
+            leasts[groups] = make_keys(view, plan, row, keys + groups * GROUP, tally);
+            least = lanes_min(least, leasts[groups]);
+            groups++;
+        }
+        take_chunk(view, plan, chunk, groups, keys, leasts, lanes_least(least), &choice, kept);
+    }
+    return choice;
+}
+
+KERNEL_FN struct choice scan(const struct kvca_view *view, const struct plan *plan, struct tally *tally,
+                             uint64_t *kept)
+{
+    return plan->many ? scan_groups(view, plan, tally, kept) : scan_group(view, plan, tally, kept);
+}
+
+/* The rows of a group that tie with the choice: kept, or found again. */
+KERNEL_FN uint64_t tied_in(const struct kvca_view *view, const struct plan *plan, const struct choice *choice,
+                           const uint64_t *kept, size_t row)
+{
+    _Alignas(64) uint64_t keys[GROUP + LANES];
+    struct key key;
+    if (row / GROUP < KEPT_GROUPS) {
+        return kept[row / GROUP];
+    }
+    struct tally tally = empty_tally();
+    lanes least = lanes_least(make_keys(view, plan, row, keys, &tally));
+    if (lanes_first(least) != choice->key.first) {
+        return 0;
+    }
+    uint64_t tied = best_of(view, plan, row, keys, least, &key);
+    return key.second == choice->key.second ? tied : 0;
+}
+
+#ifndef LANES_HAVE_NTH_BIT
+/* The place of the set bit that has `n` set bits below it. */
+KERNEL_FN size_t nth_bit(uint64_t word, size_t n)
+{
+    for (; n > 0; n--) {
+        word &= word - 1;
+    }
+    return (size_t)__builtin_ctzll(word);
+}
+#endif
+
+/* Draws one of the tied rows of many groups. If a host changes columns meanwhile, this still ends. */
+KERNEL_OUT size_t draw_from_groups(const struct kvca_view *view, struct plan plan, struct choice choice,
+                                   const uint64_t *kept, _Atomic uint64_t *generator)
+{
+    size_t n = (size_t)kvca_draw(generator, choice.ties);
+    for (size_t row = choice.row / GROUP * GROUP; row < view->candidates.ranks->count; row += GROUP) {
+        uint64_t tied = tied_in(view, &plan, &choice, kept, row);
+        if (n < count_bits(tied)) {
+            return row + nth_bit(tied, n);
+        }
+        n -= count_bits(tied);
+    }
+    return choice.row;
+}
+
+KERNEL_FN size_t draw(const struct kvca_view *view, const struct plan *plan, const struct choice *choice,
+                      const uint64_t *kept, _Atomic uint64_t *generator)
+{
+    if (choice->ties <= 1) {
+        return choice->row;
+    }
+    return plan->many ? draw_from_groups(view, *plan, *choice, kept, generator)
+                      : nth_bit(*kept, (size_t)kvca_draw(generator, choice->ties));
+}
+
+/* How many candidates have no known capacity. Where no capacity is looked at, each of them fits for want of one. */
+KERNEL_FN size_t unknown_capacity(const struct plan *plan, const struct tally *tally)
+{
+    if (plan->order == BY_READY) {
+        return tally->unknown;
+    }
+    if (!plan->terms.counts_unknown) {
+        return 0;
+    }
+    return lanes_sum(plan->fit == BY_NOTHING ? tally->fits : tally->unreported);
+}
+
+enum result { DONE, NOTHING_FITS, DECLINED };
+
+/* One pass and one look, and the draw. Writes the selection when DONE. */
+KERNEL_FN enum result attempt(const struct kvca_view *view, struct plan plan, uint64_t *kept,
+                              _Atomic uint64_t *generator, kvca_selection *selection)
+{
+    struct tally tally = empty_tally();
+    struct choice choice = scan(view, &plan, &tally, kept);
+    if (plan.order != BY_READY && lanes_any_large(tally.bits)) {
+        return DECLINED;
+    }
+    if (plan.order == BY_COST && lanes_sum(tally.unsound) > 0) {
+        return DECLINED;
+    }
+    if (choice.ties == 0) {
+        return NOTHING_FITS;
+    }
+    *selection = (kvca_selection){
+        .row = draw(view, &plan, &choice, kept, generator),
+        .outcome = KVCA_FIT,
+        .fits = lanes_sum(tally.fits),
+        .ties = choice.ties,
+        .unknown_capacity = unknown_capacity(&plan, &tally),
+    };
+    return DONE;
+}
+
+/* The fallback. Its keys are D, and every candidate has one. */
+KERNEL_OUT bool fall_back(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection)
+{
+    uint64_t kept[KEPT_GROUPS];
+    struct plan plan = plan_of(view, BY_BLOCKS, BY_NOTHING, false, true);
+    struct tally tally = empty_tally();
+    struct choice choice = scan(view, &plan, &tally, kept);
+    if (lanes_any_large(tally.bits)) {
+        return false;
+    }
+    bool draws = choice.ties > 0 && !view->only_if_fits;
+    *selection = (kvca_selection){
+        .row = draws ? draw(view, &plan, &choice, kept, generator) : choice.row,
+        .outcome = choice.ties > 0 ? kvca_rule_fallback_outcome(view->params, &view->candidates) : KVCA_FIT,
+        .ties = choice.ties,
+    };
+    return true;
+}
+
+KERNEL_FN enum fit fit_of(const struct kvca_view *view)
+{
+    if (!view->terms->filters || !view->candidates.ranks->total_kv_blocks) {
+        return BY_NOTHING;
+    }
+    return view->terms->whole ? BY_CAPACITY : BY_SHARE;
+}
+
+/* Each order and fit is a loop of its own. */
+KERNEL_FN enum result attempt_by(const struct kvca_view *view, enum order order, bool many, uint64_t *kept,
+                                 _Atomic uint64_t *generator, kvca_selection *selection)
+{
+    switch (fit_of(view)) {
+    case BY_NOTHING:
+        return attempt(view, plan_of(view, order, BY_NOTHING, true, many), kept, generator, selection);
+    case BY_CAPACITY:
+        return attempt(view, plan_of(view, order, BY_CAPACITY, true, many), kept, generator, selection);
+    default:
+        return attempt(view, plan_of(view, order, BY_SHARE, true, many), kept, generator, selection);
+    }
+}
+
+KERNEL_OUT enum result attempt_packed(const struct kvca_view *view, _Atomic uint64_t *generator,
+                                      kvca_selection *selection)
+{
+    uint64_t kept;
+    return attempt_by(view, BY_PACKED, false, &kept, generator, selection);
+}
+
+KERNEL_OUT enum result attempt_packed_groups(const struct kvca_view *view, _Atomic uint64_t *generator,
+                                             kvca_selection *selection)
+{
+    uint64_t kept[KEPT_GROUPS];
+    return attempt_by(view, BY_PACKED, true, kept, generator, selection);
+}
+
+KERNEL_OUT enum result attempt_cost(const struct kvca_view *view, _Atomic uint64_t *generator,
+                                    kvca_selection *selection)
+{
+    uint64_t kept;
+    return attempt_by(view, BY_COST, false, &kept, generator, selection);
+}
+
+KERNEL_OUT enum result attempt_cost_groups(const struct kvca_view *view, _Atomic uint64_t *generator,
+                                           kvca_selection *selection)
+{
+    uint64_t kept[KEPT_GROUPS];
+    return attempt_by(view, BY_COST, true, kept, generator, selection);
+}
+
+/* With bitmaps of candidates there is one loop for all settings: a pool needs it for what it does not keep ready. */
+KERNEL_OUT enum result attempt_candidates(const struct kvca_view *view, _Atomic uint64_t *generator,
+                                          kvca_selection *selection)
+{
+    uint64_t kept[KEPT_GROUPS];
+    enum result result;
+    if (fit_of(view) == BY_NOTHING) {
+        result = attempt(view, plan_of(view, BY_COST, BY_NOTHING, false, true), kept, generator, selection);
+    } else {
+        result = attempt(view, plan_of(view, BY_COST, BY_SHARE, false, true), kept, generator, selection);
+    }
+    return result;
+}
+
+static KERNEL_TARGET enum result attempt_columns(const struct kvca_view *view, _Atomic uint64_t *generator,
+                                                 kvca_selection *selection)
+{
+    const struct kvca_candidates *candidates = &view->candidates;
+    bool many = candidates->ranks->count > GROUP;
+    if (candidates->ranks->request_blocks > INT32_MAX) {
+        return DECLINED;
+    }
+    if (view->nothing_fits) {
+        return NOTHING_FITS;
+    }
+    if (candidates->placeable || candidates->eligible) {
+        return attempt_candidates(view, generator, selection);
+    }
+    if (view->terms->packs && !candidates->ranks->preferred_taint_multiplier) {
+        return many ? attempt_packed_groups(view, generator, selection) : attempt_packed(view, generator, selection);
+    }
+    return many ? attempt_cost_groups(view, generator, selection) : attempt_cost(view, generator, selection);
+}
+
+/* kvca_view_select() */
+static KERNEL_TARGET bool select_rows(const struct kvca_view *view, _Atomic uint64_t *generator,
+                                      kvca_selection *selection)
+{
+    enum result result = attempt_columns(view, generator, selection);
+    return result == NOTHING_FITS ? fall_back(view, generator, selection) : result == DONE;
+}
+
+KERNEL_FN bool attempt_ready(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
+                             const uint64_t *eligible, bool all, bool many, _Atomic uint64_t *generator,
+                             kvca_selection *selection)
+{
+    const struct kvca_terms terms = {.packs = true};
+    const kvca_ranks ranks = {.count = count, .request_blocks = request_blocks};
+    const struct kvca_view view = {
+        .terms = &terms, .candidates = {.ranks = &ranks, .eligible = eligible}, .ready = ready};
+    uint64_t kept[KEPT_GROUPS];
+    return attempt(&view, plan_of(&view, BY_READY, BY_NOTHING, all, many), kept, generator, selection) == DONE;
+}
+
+KERNEL_OUT bool attempt_ready_groups(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
+                                     _Atomic uint64_t *generator, kvca_selection *selection)
+{
+    return attempt_ready(ready, count, request_blocks, NULL, true, true, generator, selection);
+}
+
+KERNEL_OUT bool attempt_ready_eligible(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
+                                       const uint64_t *eligible, _Atomic uint64_t *generator,
+                                       kvca_selection *selection)
+{
+    return count > GROUP ? attempt_ready(ready, count, request_blocks, eligible, false, true, generator, selection)
+                         : attempt_ready(ready, count, request_blocks, eligible, false, false, generator, selection);
+}
+
+/* kvca_ready_select() */
+static KERNEL_TARGET bool select_ready(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
+                                       const uint64_t *eligible, _Atomic uint64_t *generator,
+                                       kvca_selection *selection)
+{
+    if (eligible) {
+        return attempt_ready_eligible(ready, count, request_blocks, eligible, generator, selection);
+    }
+    return count > GROUP ? attempt_ready_groups(ready, count, request_blocks, generator, selection)
+                         : attempt_ready(ready, count, request_blocks, NULL, true, false, generator, selection);
+}
+
+#define KVCA_DEFINE_KERNEL(variable, its_name)                                                                       \
+    const struct kvca_kernel variable = {.name = (its_name), .select = select_rows, .select_ready = select_ready}
+
+#endif
