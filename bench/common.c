@@ -15,18 +15,11 @@ void fail(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fputs("select_bench: ", stderr);
+    fputs("bench: ", stderr);
     vfprintf(stderr, format, arguments);
     fputc('\n', stderr);
     va_end(arguments);
     exit(1);
-}
-
-void must(kvca_status status)
-{
-    if (status != KVCA_OK) {
-        fail("%s", kvca_strerror(status));
-    }
 }
 
 void *allocate(size_t count, size_t size)
@@ -38,6 +31,18 @@ void *allocate(size_t count, size_t size)
     }
     memset(memory, 0, bytes);
     return memory;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+void sort(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, by_value);
 }
 
 double now(void)

@@ -15,10 +15,19 @@ __attribute__((format(printf, 1, 2)))
 _Noreturn void
 fail(const char *format, ...);
 
-void must(kvca_status status);
+/* In the timed loops too: a host checks each status. */
+static inline void must(kvca_status status)
+{
+    if (status != KVCA_OK) {
+        fail("%s", kvca_strerror(status));
+    }
+}
 
 /* Zeroed, and aligned to a cache line. */
 void *allocate(size_t count, size_t size);
+
+/* In rising order. */
+void sort(double *values, size_t count);
 
 /* Nanoseconds since some moment. */
 double now(void);

@@ -3,6 +3,7 @@
 
 #include "machine.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "baselines.h"
 #include "commit.h"
 
 /* Which of the library's code runs here. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "measure.h"
 
-#include <stdlib.h>
-
 #include "common.h"
 #include "trial.h"
 
@@ -123,20 +121,13 @@ static size_t list_entries(struct trial *trials, size_t count, double batch, str
     return listed;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a;
-    double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median_ratio(const double *of, const double *to, size_t rounds)
 {
     double ratios[MOST_ROUNDS] = {0};
     for (size_t round = 0; round < rounds; round++) {
         ratios[round] = of[round] / to[round];
     }
-    qsort(ratios, rounds, sizeof ratios[0], by_value);
+    sort(ratios, rounds);
     return ratios[rounds / 2];
 }
 
@@ -170,7 +161,7 @@ static void sum_up(const struct samples *samples, const struct trial *trial, siz
             for (size_t round = 0; round < rounds; round++) {
                 sorted[round] = samples->of[trial->scenario][subject][mode][round];
             }
-            qsort(sorted, rounds, sizeof sorted[0], by_value);
+            sort(sorted, rounds);
             *own = (struct figures){
                 .measured = true,
                 .median = sorted[rounds / 2],

@@ -13,8 +13,8 @@
 #include <kvca/kvca.h>
 
 #include "loads.h"
+#include "options.h"
 
-#define MOST_SIZES 16
 #define MOST_ROUNDS 1001
 
 /* The parameters of the policy, and the loads that it is timed on. */

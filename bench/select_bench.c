@@ -14,9 +14,8 @@
 
 #include "common.h"
 #include "machine.h"
+#include "options.h"
 #include "report.h"
-
-#define MOST_RANKS 65536
 
 struct options {
     struct plan plan;
@@ -49,37 +48,6 @@ static const char usage[] =
     "  --quick           a few short rounds up to 1024 ranks, to see that it runs; the figures are of no use\n"
     "  --help            print this and exit\n";
 
-static uint64_t number(const char *option, const char *text, uint64_t low, uint64_t high)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value < low || value > high) {
-        fail("%s: found '%s', expected a number from %" PRIu64 " to %" PRIu64, option, text, low, high);
-    }
-    return value;
-}
-
-static void parse_ranks(const char *text, struct plan *plan)
-{
-    char *list = strdup(text);
-    char *rest = NULL;
-    if (!list) {
-        fail("no memory");
-    }
-    plan->sizes = 0;
-    for (char *item = strtok_r(list, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
-        if (plan->sizes == MOST_SIZES) {
-            fail("--ranks: found more than %d numbers in '%s', expected at most %d", MOST_SIZES, text, MOST_SIZES);
-        }
-        plan->ranks[plan->sizes++] = (size_t)number("--ranks", item, 1, MOST_RANKS);
-    }
-    free(list);
-    if (plan->sizes == 0) {
-        fail("--ranks: found '%s', expected numbers with commas between", text);
-    }
-}
-
 /* Wherever --quick stands, it leaves alone what other options say. */
 static void be_quick(struct options *options)
 {
@@ -96,15 +64,15 @@ static void apply(struct options *options, int option, const char *value)
 {
     switch (option) {
     case 'n':
-        parse_ranks(value, &options->plan);
+        options->plan.sizes = option_ranks("--ranks", value, options->plan.ranks);
         options->ranks_given = true;
         break;
     case 'r':
-        options->plan.rounds = (size_t)number("--rounds", value, 1, MOST_ROUNDS);
+        options->plan.rounds = (size_t)option_number("--rounds", value, 1, MOST_ROUNDS);
         options->rounds_given = true;
         break;
     case 's':
-        options->plan.seed = number("--seed", value, 0, UINT64_MAX);
+        options->plan.seed = option_number("--seed", value, 0, UINT64_MAX);
         break;
     case 'c':
         options->csv = value;
@@ -175,10 +143,7 @@ int main(int argc, char **argv)
 {
     static struct results results;
     struct options options = parse(argc, argv);
-    const char *wanted = getenv("KVCA_VARIANT");
-    if (wanted && strcmp(wanted, kvca_variant()) != 0) {
-        fail("KVCA_VARIANT is \"%s\", which this processor has not", wanted);
-    }
+    option_variant(kvca_variant());
     /* Opened first: a run is not to be lost for a path. */
     FILE *csv = options.csv ? open_csv(options.csv) : NULL;
     double start = now();
