@@ -143,7 +143,9 @@ kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selec
         return status;
     }
     const struct kvca_view view = view_of(policy, ranks);
-    return finish(policy, ranks, kvca_view_select(&view, &policy->generator, selection), selection);
+    bool sound = ranks->count == 1 ? kvca_select_only(&view, selection)
+                                   : kvca_view_select(&view, &policy->generator, selection);
+    return finish(policy, ranks, sound, selection);
 }
 
 kvca_status kvca_tie_set(kvca_policy *policy, const kvca_ranks *ranks, size_t *rows, size_t room,

@@ -41,7 +41,7 @@ static uint64_t reported(const kvca_ranks *ranks, size_t row)
 }
 
 /* Fits: D is at most the limit. */
-static bool fits(const kvca_params *params, const kvca_ranks *ranks, size_t row)
+bool kvca_fits(const kvca_params *params, const kvca_ranks *ranks, size_t row)
 {
     return kvca_decode_cost_blocks(ranks, row) <= kvca_limit(params, reported(ranks, row));
 }
@@ -71,7 +71,7 @@ double kvca_cost(const kvca_params *params, const kvca_ranks *ranks, size_t row)
  */
 struct kvca_standing kvca_standing_of(const kvca_params *params, const kvca_ranks *ranks, size_t row)
 {
-    if (!fits(params, ranks, row)) {
+    if (!kvca_fits(params, ranks, row)) {
         return (struct kvca_standing){KVCA_TIER_FALLBACK, kvca_decode_cost_blocks(ranks, row), 0.0};
     }
     return (struct kvca_standing){KVCA_TIER_FITS, count(params, ranks, row), kvca_cost(params, ranks, row)};

@@ -30,8 +30,8 @@
 /* The ranks that may be picked: rows whose bits are set in both bitmaps. A bitmap that is NULL has all bits set. */
 struct kvca_candidates {
     const kvca_ranks *ranks;
-    const uint64_t *placeable; /* slots of a pool that take requests */
-    const uint64_t *eligible;  /* what the request allows */
+    const uint64_t *placeable; /* the slots of a pool that take requests; NULL when the rows are not a pool's */
+    const uint64_t *eligible;  /* what the request allows; a pool's alone */
 };
 
 /* How well a rank stands: the smaller tier wins, then the smaller first, then the smaller second. Equal ranks tie. */
@@ -52,6 +52,9 @@ uint64_t kvca_capacity(const kvca_params *params, uint64_t total_kv_blocks);
 
 /* The largest D that fits a rank that reports this capacity. */
 uint64_t kvca_limit(const kvca_params *params, uint64_t total_kv_blocks);
+
+/* Whether a row fits. */
+bool kvca_fits(const kvca_params *params, const kvca_ranks *ranks, size_t row);
 
 /* D of a row, the request's blocks included. */
 uint64_t kvca_decode_cost_blocks(const kvca_ranks *ranks, size_t row);

@@ -3,9 +3,9 @@
  * The kernel: src/rule/rule.c for several rows at once, written for vectors of any length.
  *
  * The trick. Small D and N need one integer, the packed key N x 2^32 + D, which orders ranks as the rule does. One pass
- * over the columns makes the keys and notes the smallest ones, lane by lane; rows that do not fit get a key that is larger
- * than all. A second look, at the keys of those groups alone that have the smallest one, finds the tied rows. No branch of
- * the first pass depends on a column's values, so none is predicted wrongly. When the cost matters (multipliers, a large
+ * over the columns notes of each group of 64 rows which fit, as the bits of a word, and the smallest keys of those, lane by
+ * lane. A second look, at the groups alone that have the smallest key of all, finds the tied rows. No branch of the first
+ * pass depends on a column's values, so none is predicted wrongly. When the cost matters (multipliers, a large
  * W), the key is N alone, and the second look compares the costs of the rows that are left.
  *
  * When it applies. D, N and the request are below 2^31, and multipliers are accepted. The first pass finds out, and the
@@ -21,15 +21,13 @@
  *     mask            yes or no of each row; mask_bits() has the first row in bit 0, and mask_of_bits() is its inverse
  *     pair            yes or no of each row of two vectors, of 32-bit integers
  *     lanes_load(p, rows), reals_load(p, rows)   reads `rows` values and none behind them; the other rows are 0
- *     lanes_min(a, b)                            the smaller, for values below 2^63
+ *     lanes_min(a, b), lanes_min_where(a, m, b)  the smaller, for values below 2^63; a where m has no row
  *     lanes_least(a), lanes_first(a)             the smallest of all rows, in each row; the first row
  *     lanes_pack(high, low)                      high x 2^32 + low, for values below 2^32
- *     lanes_count(sums, m), lanes_sum(a)         adds 1 where m has a row; the sum of all rows
  *     lanes_select(m, a, b)                      a where m has a row, else b
  *     lanes_any_large(a)                         whether any value is 2^31 or above
  *     lanes_bits_of(r)                           a double's bits: doubles >= 0 are ordered as these are
  *     reals_of(a)                                the nearest doubles
- *     mask_without(a, b)                         a and not b
  *     pair_above(p, v)                           which 32-bit integers at p are above v, which is not UINT32_MAX
  *     pair_first(p), pair_second(p)              the two masks
  *
@@ -42,8 +40,9 @@
 #include "vector/vector.h"
 
 #define GROUP KVCA_GROUP
-#define CHUNK_GROUPS 16 /* The first pass makes the keys of so many groups: 8 KiB, which stay in the nearest cache. */
-#define KEPT_GROUPS 256 /* The tied rows of so many groups are kept for the draw. Those of others are found again. */
+#define CHUNK_GROUPS                                                                                                 \
+    16 /* So many groups are looked at before their best rows are, while the columns are in the nearest cache. */
+#define KEPT_GROUPS 256  /* The tied rows of so many groups are kept for the draw. Those of others are found again. */
 #define NO_KEY INT64_MAX /* The key of a row that does not fit. All others are below. */
 
 /* What the keys are. */
@@ -56,8 +55,9 @@ enum order {
 
 /* What D is compared with. */
 enum fit {
-    BY_NOTHING,  /* the filter is off, or no rank reports a capacity: one limit for all */
-    BY_CAPACITY, /* the fraction is 1 */
+    BY_NOTHING,    /* the filter is off, or no rank reports a capacity: one limit for all */
+    BY_CAPACITIES, /* the fraction is 1, and every rank reports a capacity: the first pass finds out whether it does */
+    BY_CAPACITY,   /* the fraction is 1 */
     BY_SHARE,
 };
 
@@ -76,39 +76,54 @@ KERNEL_FN struct plan plan_of(const struct kvca_view *view, enum order order, en
     return (struct plan){order, fit, all, many, view->candidates.ranks->request_blocks, *view->terms};
 }
 
-/* What the first pass counts. */
+/* What the first pass learns of all rows. */
 struct tally {
-    lanes fits;
-    lanes unreported; /* candidates that report no capacity */
-    lanes unsound;    /* candidates whose multiplier is not accepted */
-    lanes bits;       /* every bit that a D or N has */
-    size_t unknown;   /* BY_READY: slots of unknown capacity */
+    size_t fits;
+    size_t unknown;  /* candidates that report no capacity, or slots of unknown capacity */
+    bool unsound;    /* a candidate has a multiplier that is not accepted */
+    lanes bits;      /* every bit that a D or N has */
+    mask unreported; /* BY_CAPACITIES: candidates that report no capacity, lane by lane */
 };
 
 KERNEL_FN struct tally empty_tally(void)
 {
-    lanes none = lanes_set(0);
-    return (struct tally){none, none, none, none, 0};
+    return (struct tally){0, 0, false, lanes_set(0), mask_of_bits(0)};
 }
 
-/* Which of some rows fit. `candidates` is a mask of the rows that count. */
-KERNEL_FN mask fitting(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows, lanes booked,
-                       mask candidates, struct tally *tally)
+/* What the first pass learns of a group. A word has a bit for each row. */
+struct group {
+    uint64_t candidates;
+    uint64_t fits;
+    uint64_t unreported; /* they report no capacity */
+    uint64_t unsound;    /* their multiplier is not accepted */
+    lanes least;         /* the smallest keys of rows that fit, lane by lane */
+};
+
+/* Which of some rows fit, candidates or not. */
+KERNEL_FN mask fitting(const struct kvca_view *view, const struct plan *plan, size_t row, size_t place, size_t rows,
+                       lanes booked, struct group *group, struct tally *tally)
 {
     lanes d = lanes_add(booked, lanes_set(plan->request));
     if (plan->fit == BY_NOTHING) {
-        return mask_and(candidates, lanes_at_most(d, lanes_set(plan->terms.unreported_limit)));
+        return lanes_at_most(d, lanes_set(plan->terms.unreported_limit));
     }
-    lanes capacity = lanes_load(view->candidates.ranks->total_kv_blocks + row, rows);
+    lanes capacity = lanes_load(view->candidates.ranks->total_kv_blocks + row + place, rows);
+    if (plan->fit == BY_CAPACITIES) {
+        mask unreported = lanes_equal(capacity, lanes_set(0));
+        if (rows < LANES) {
+            unreported = mask_and(unreported, mask_of_bits(group->candidates >> place));
+        }
+        tally->unreported = mask_or(tally->unreported, unreported);
+        return lanes_at_most(d, capacity);
+    }
     mask unreported = lanes_equal(capacity, lanes_set(0));
-    tally->unreported = lanes_count(tally->unreported, mask_and(candidates, unreported));
+    group->unreported |= mask_bits(unreported) << place;
     if (plan->fit == BY_CAPACITY) {
-        lanes limit = lanes_select(unreported, lanes_set(plan->terms.unreported_limit), capacity);
-        return mask_and(candidates, lanes_at_most(d, limit));
+        return lanes_at_most(d, lanes_select(unreported, lanes_set(plan->terms.unreported_limit), capacity));
     }
     reals share = reals_multiply(reals_set(plan->terms.fraction), reals_of(capacity));
     reals limit = reals_select(unreported, reals_set((double)plan->terms.unreported_limit), share);
-    return mask_and(candidates, reals_at_most(reals_of(d), limit));
+    return reals_at_most(reals_of(d), limit);
 }
 
 /* Which multipliers are not finite and above 0. Only of those that are, the bits less 1 are below infinity's. */
@@ -128,72 +143,67 @@ KERNEL_FN lanes key_of(const struct plan *plan, lanes booked, lanes requests)
     return plan->order == BY_PACKED ? lanes_pack(count, booked) : count;
 }
 
-/* The keys of one vector of rows. */
-KERNEL_FN lanes keys_of(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows,
-                        mask candidates, struct tally *tally)
+/* The keys of the rows at this place of the group that begins at `row`. */
+KERNEL_FN lanes load_keys(const struct kvca_view *view, const struct plan *plan, size_t row, size_t place,
+                          size_t rows)
+{
+    if (plan->order == BY_READY) {
+        return lanes_load(view->ready[row / GROUP].keys + place, rows);
+    }
+    lanes booked = lanes_load(view->candidates.ranks->decode_cost_blocks + row + place, rows);
+    return key_of(plan, booked, lanes_load(view->candidates.ranks->active_requests + row + place, rows));
+}
+
+/* Looks at one vector of rows. */
+KERNEL_FN void look_at_rows(const struct kvca_view *view, const struct plan *plan, size_t row, size_t place,
+                            size_t rows, struct group *group, struct tally *tally)
 {
     const kvca_ranks *ranks = view->candidates.ranks;
-    lanes booked = lanes_load(ranks->decode_cost_blocks + row, rows);
-    lanes requests = lanes_load(ranks->active_requests + row, rows);
+    lanes booked = lanes_load(ranks->decode_cost_blocks + row + place, rows);
+    lanes requests = lanes_load(ranks->active_requests + row + place, rows);
     tally->bits = lanes_or(tally->bits, booked, requests);
     if (plan->order == BY_COST && ranks->preferred_taint_multiplier) {
-        tally->unsound = lanes_count(tally->unsound, mask_and(candidates, unsound(view, row, rows)));
+        group->unsound |= mask_bits(unsound(view, row + place, rows)) << place;
     }
-    mask fits = candidates;
+    mask fits = mask_of_bits(UINT64_MAX);
     if (plan->order != BY_BLOCKS) {
-        fits = fitting(view, plan, row, rows, booked, candidates, tally);
+        fits = fitting(view, plan, row, place, rows, booked, group, tally);
     }
-    tally->fits = lanes_count(tally->fits, fits);
-    return lanes_select(fits, key_of(plan, booked, requests), lanes_set(NO_KEY));
+    if (!plan->all || rows < LANES) {
+        fits = mask_and(fits, mask_of_bits(group->candidates >> place));
+    }
+    group->least = lanes_min_where(group->least, fits, key_of(plan, booked, requests));
+    group->fits |= mask_bits(fits) << place;
 }
 
-/* Makes the keys of `rows` rows, at most a group of them. Returns the smallest ones, lane by lane. */
-KERNEL_FN lanes make_column_keys(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows,
-                                 uint64_t candidates, uint64_t *keys, struct tally *tally)
+/* Looks at `rows` rows, at most a group of them. */
+KERNEL_FN void look_at_columns(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows,
+                               struct group *group, struct tally *tally)
 {
-    lanes least = lanes_set(NO_KEY);
     size_t i = 0;
     for (; i + LANES <= rows; i += LANES) {
-        mask some = mask_of_bits(plan->all ? UINT64_MAX : candidates >> i);
-        lanes key = keys_of(view, plan, row + i, LANES, some, tally);
-        lanes_store(keys + i, key);
-        least = lanes_min(least, key);
+        look_at_rows(view, plan, row, i, LANES, group, tally);
     }
     if (i < rows) {
-        lanes key = keys_of(view, plan, row + i, rows - i, mask_of_bits(candidates >> i), tally);
-        lanes_store(keys + i, key);
-        least = lanes_min(least, key);
+        look_at_rows(view, plan, row, i, rows - i, group, tally);
     }
-    return least;
 }
 
-KERNEL_FN lanes take_ready_keys(const struct plan *plan, const uint64_t *ready, mask fits, uint64_t *keys,
-                                struct tally *tally)
-{
-    lanes key = lanes_select(fits, lanes_load(ready, LANES), lanes_set(NO_KEY));
-    lanes_store(keys, key);
-    tally->fits = lanes_count(tally->fits, fits);
-    (void)plan;
-    return key;
-}
-
-/* The same by what a pool keeps ready, two vectors at a time. A group of it has no row too few. */
-KERNEL_FN lanes make_ready_keys(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows,
-                                uint64_t candidates, uint64_t *keys, struct tally *tally)
+/* The same by what a pool keeps ready, two vectors at a time. Every group of it is whole. */
+KERNEL_FN void look_at_ready(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows,
+                             struct group *group)
 {
     const struct kvca_ready *ready = &view->ready[row / GROUP];
-    lanes least = lanes_set(NO_KEY);
-    tally->unknown += count_bits(ready->unknown & candidates);
+    group->unreported = ready->unknown;
     for (size_t i = 0; i < rows; i += LANES + LANES) {
         pair fits = pair_above(ready->room + i, (uint32_t)plan->request);
         if (!plan->all) {
-            fits = pair_and(fits, pair_of_bits(candidates >> i));
+            fits = pair_and(fits, pair_of_bits(group->candidates >> i));
         }
-        least = lanes_min(least, take_ready_keys(plan, ready->keys + i, pair_first(fits), keys + i, tally));
-        least = lanes_min(least,
-                          take_ready_keys(plan, ready->keys + i + LANES, pair_second(fits), keys + i + LANES, tally));
+        group->fits |= pair_bits(fits) << i;
+        group->least = lanes_min_where(group->least, pair_first(fits), load_keys(view, plan, row, i, LANES));
+        group->least = lanes_min_where(group->least, pair_second(fits), load_keys(view, plan, row, i + LANES, LANES));
     }
-    return least;
 }
 
 KERNEL_FN size_t rows_in_group(const struct kvca_view *view, size_t row)
@@ -217,18 +227,23 @@ KERNEL_FN uint64_t candidates_in(const struct kvca_view *view, const struct plan
 }
 
 /* The first pass over the group that begins at `row`. */
-KERNEL_FN lanes make_keys(const struct kvca_view *view, const struct plan *plan, size_t row, uint64_t *keys,
-                          struct tally *tally)
+KERNEL_FN struct group look_at(const struct kvca_view *view, const struct plan *plan, size_t row, struct tally *tally)
 {
     size_t rows = rows_in_group(view, row);
-    uint64_t candidates = candidates_in(view, plan, row, rows);
+    struct group group = {candidates_in(view, plan, row, rows), 0, 0, 0, lanes_set(NO_KEY)};
     if (plan->order == BY_READY) {
-        return make_ready_keys(view, plan, row, rows, candidates, keys, tally);
+        look_at_ready(view, plan, row, rows, &group);
+    } else if (rows == GROUP && plan->order != BY_COST) { /* a constant number of rows needs no loop */
+        look_at_columns(view, plan, row, GROUP, &group, tally);
+    } else {
+        look_at_columns(view, plan, row, rows, &group, tally);
     }
-    if (rows == GROUP && plan->order != BY_COST) { /* a constant number of rows needs no loop */
-        return make_column_keys(view, plan, row, GROUP, candidates, keys, tally);
+    tally->fits += count_bits(group.fits);
+    if (plan->order == BY_READY || plan->fit != BY_NOTHING) {
+        tally->unknown += count_bits(group.unreported & group.candidates);
     }
-    return make_column_keys(view, plan, row, rows, candidates, keys, tally);
+    tally->unsound |= (group.unsound & group.candidates) != 0;
+    return group;
 }
 
 /* What a row is ranked by. The smaller first wins, then the smaller second. */
@@ -273,7 +288,7 @@ KERNEL_FN uint64_t without_vector(uint64_t rows, size_t place)
 KERNEL_FN uint64_t cheapest(const struct kvca_view *view, const struct plan *plan, size_t row, uint64_t rows,
                             uint64_t *least_cost)
 {
-    _Alignas(64) uint64_t costs[GROUP + LANES];
+    uint64_t costs[GROUP + LANES];
     uint64_t found = 0;
     lanes least = lanes_set(NO_KEY);
     for (uint64_t left = rows; left != 0;) {
@@ -294,15 +309,27 @@ KERNEL_FN uint64_t cheapest(const struct kvca_view *view, const struct plan *pla
     return found;
 }
 
-/* The second look: the best rows of a group that has the key `least`, which is in all lanes. */
-KERNEL_FN uint64_t best_of(const struct kvca_view *view, const struct plan *plan, size_t row, const uint64_t *keys,
+/* The rows of a group that have this key, which is in all lanes, whether they fit or not. */
+KERNEL_FN uint64_t having(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows, lanes key)
+{
+    uint64_t found = 0;
+    size_t i = 0;
+    for (; i + LANES <= rows; i += LANES) {
+        found |= mask_bits(lanes_equal(load_keys(view, plan, row, i, LANES), key)) << i;
+    }
+    if (i < rows) {
+        found |= mask_bits(lanes_equal(load_keys(view, plan, row, i, rows - i), key)) << i;
+    }
+    return found;
+}
+
+/* The second look: the best rows of a group. `fits` are those that fit, one of which has the key `least`. */
+KERNEL_FN uint64_t best_of(const struct kvca_view *view, const struct plan *plan, size_t row, uint64_t fits,
                            lanes least, struct key *key)
 {
     size_t rows = rows_in_group(view, row);
-    uint64_t tied = 0;
-    for (size_t i = 0; i < rows; i += LANES) {
-        tied |= mask_bits(lanes_equal(lanes_load(keys + i, LANES), least)) << i;
-    }
+    uint64_t tied = rows == GROUP ? having(view, plan, row, GROUP, least) : having(view, plan, row, rows, least);
+    tied &= fits;
     *key = (struct key){lanes_first(least), 0};
     bool decided = !plan->many && (tied & (tied - 1)) == 0; /* the cost of a single row is compared with none */
     return plan->order == BY_COST && !decided ? cheapest(view, plan, row, tied, &key->second) : tied;
@@ -332,28 +359,33 @@ KERNEL_FN uint64_t take(struct choice *choice, size_t row, struct key key, uint6
 KERNEL_FN struct choice scan_group(const struct kvca_view *view, const struct plan *plan, struct tally *tally,
                                    uint64_t *kept)
 {
-    _Alignas(64) uint64_t keys[GROUP + LANES];
     struct choice choice = {0, 0, {0, 0}};
-    lanes least = lanes_least(make_keys(view, plan, 0, keys, tally));
-    if (lanes_first(least) != NO_KEY) {
-        kept[0] = best_of(view, plan, 0, keys, least, &choice.key);
+    struct group group = look_at(view, plan, 0, tally);
+    if (group.fits != 0) {
+        kept[0] = best_of(view, plan, 0, group.fits, lanes_least(group.least), &choice.key);
         choice.row = (size_t)__builtin_ctzll(kept[0]);
         choice.ties = count_bits(kept[0]);
     }
     return choice;
 }
 
-/* Takes the best rows of a chunk of groups into the choice. */
-KERNEL_FN void take_chunk(const struct kvca_view *view, const struct plan *plan, size_t row, size_t groups,
-                          const uint64_t *keys, const lanes *leasts, lanes least, struct choice *choice,
-                          uint64_t *kept)
+/* What is noted of a chunk of groups. */
+struct notes {
+    size_t groups;
+    uint64_t fits[CHUNK_GROUPS];
+    lanes least[CHUNK_GROUPS];
+};
+
+/* Takes the best rows of a chunk into the choice. `least` is the chunk's smallest key. */
+KERNEL_FN void take_chunk(const struct kvca_view *view, const struct plan *plan, size_t row,
+                          const struct notes *notes, lanes least, struct choice *choice, uint64_t *kept)
 {
     bool may_win = choice->ties == 0 || lanes_first(least) <= choice->key.first;
-    for (size_t i = 0; i < groups; i++, row += GROUP) {
+    for (size_t i = 0; i < notes->groups; i++, row += GROUP) {
         uint64_t tied = 0;
-        if (may_win && lanes_first(least) != NO_KEY && mask_bits(lanes_equal(leasts[i], least)) != 0) {
+        if (may_win && notes->fits[i] != 0 && mask_bits(lanes_equal(notes->least[i], least)) != 0) {
             struct key key;
-            tied = best_of(view, plan, row, keys + i * GROUP, least, &key);
+            tied = best_of(view, plan, row, notes->fits[i], least, &key);
             tied = take(choice, row, key, tied);
         }
         if (row / GROUP < KEPT_GROUPS) {
@@ -366,19 +398,20 @@ KERNEL_FN void take_chunk(const struct kvca_view *view, const struct plan *plan,
 KERNEL_FN struct choice scan_groups(const struct kvca_view *view, const struct plan *plan, struct tally *tally,
                                     uint64_t *kept)
 {
-    _Alignas(64) uint64_t keys[CHUNK_GROUPS * GROUP];
-    lanes leasts[CHUNK_GROUPS];
     struct choice choice = {0, 0, {0, 0}};
-    size_t count = view->candidates.ranks->count;
-    for (size_t chunk = 0; chunk < count; chunk += CHUNK_GROUPS * GROUP) {
+    for (size_t chunk = 0; chunk < view->candidates.ranks->count;) {
+        struct notes notes;
+        size_t row = chunk;
         lanes least = lanes_set(NO_KEY);
-        size_t groups = 0;
-        for (size_t row = chunk; row < count && groups < CHUNK_GROUPS; row += GROUP) {
-            leasts[groups] = make_keys(view, plan, row, keys + groups * GROUP, tally);
-            least = lanes_min(least, leasts[groups]);
-            groups++;
+        for (notes.groups = 0; notes.groups < CHUNK_GROUPS && row < view->candidates.ranks->count; notes.groups++) {
+            struct group group = look_at(view, plan, row, tally);
+            notes.fits[notes.groups] = group.fits;
+            notes.least[notes.groups] = group.least;
+            least = lanes_min(least, group.least);
+            row += GROUP;
         }
-        take_chunk(view, plan, chunk, groups, keys, leasts, lanes_least(least), &choice, kept);
+        take_chunk(view, plan, chunk, &notes, lanes_least(least), &choice, kept);
+        chunk = row;
     }
     return choice;
 }
@@ -393,17 +426,17 @@ KERNEL_FN struct choice scan(const struct kvca_view *view, const struct plan *pl
 KERNEL_FN uint64_t tied_in(const struct kvca_view *view, const struct plan *plan, const struct choice *choice,
                            const uint64_t *kept, size_t row)
 {
-    _Alignas(64) uint64_t keys[GROUP + LANES];
-    struct key key;
     if (row / GROUP < KEPT_GROUPS) {
         return kept[row / GROUP];
     }
     struct tally tally = empty_tally();
-    lanes least = lanes_least(make_keys(view, plan, row, keys, &tally));
-    if (lanes_first(least) != choice->key.first) {
+    struct group group = look_at(view, plan, row, &tally);
+    lanes least = lanes_least(group.least);
+    if (group.fits == 0 || lanes_first(least) != choice->key.first) {
         return 0;
     }
-    uint64_t tied = best_of(view, plan, row, keys, least, &key);
+    struct key key;
+    uint64_t tied = best_of(view, plan, row, group.fits, least, &key);
     return key.second == choice->key.second ? tied : 0;
 }
 
@@ -446,16 +479,13 @@ KERNEL_FN size_t draw(const struct kvca_view *view, const struct plan *plan, con
 /* How many candidates have no known capacity. Where no capacity is looked at, each of them fits for want of one. */
 KERNEL_FN size_t unknown_capacity(const struct plan *plan, const struct tally *tally)
 {
-    if (plan->order == BY_READY) {
-        return tally->unknown;
-    }
-    if (!plan->terms.counts_unknown) {
+    if (plan->order != BY_READY && !plan->terms.counts_unknown) {
         return 0;
     }
-    return lanes_sum(plan->fit == BY_NOTHING ? tally->fits : tally->unreported);
+    return plan->order != BY_READY && plan->fit == BY_NOTHING ? tally->fits : tally->unknown;
 }
 
-enum result { DONE, NOTHING_FITS, DECLINED };
+enum result { DONE, NOTHING_FITS, NOT_REPORTED, DECLINED };
 
 /* One pass and one look, and the draw. Writes the selection when DONE. */
 KERNEL_FN enum result attempt(const struct kvca_view *view, struct plan plan, uint64_t *kept,
@@ -466,8 +496,11 @@ KERNEL_FN enum result attempt(const struct kvca_view *view, struct plan plan, ui
     if (plan.order != BY_READY && lanes_any_large(tally.bits)) {
         return DECLINED;
     }
-    if (plan.order == BY_COST && lanes_sum(tally.unsound) > 0) {
+    if (plan.order == BY_COST && tally.unsound) {
         return DECLINED;
+    }
+    if (plan.fit == BY_CAPACITIES && mask_bits(tally.unreported) != 0) {
+        return NOT_REPORTED;
     }
     if (choice.ties == 0) {
         return NOTHING_FITS;
@@ -475,7 +508,7 @@ KERNEL_FN enum result attempt(const struct kvca_view *view, struct plan plan, ui
     *selection = (kvca_selection){
         .row = draw(view, &plan, &choice, kept, generator),
         .outcome = KVCA_FIT,
-        .fits = lanes_sum(tally.fits),
+        .fits = tally.fits,
         .ties = choice.ties,
         .unknown_capacity = unknown_capacity(&plan, &tally),
     };
@@ -503,94 +536,113 @@ KERNEL_OUT bool fall_back(const struct kvca_view *view, _Atomic uint64_t *genera
 
 KERNEL_FN enum fit fit_of(const struct kvca_view *view)
 {
-    if (!view->terms->filters || !view->candidates.ranks->total_kv_blocks) {
+    const uint64_t *capacities = view->candidates.ranks->total_kv_blocks;
+    if (!view->terms->filters || !capacities) {
         return BY_NOTHING;
     }
-    return view->terms->whole ? BY_CAPACITY : BY_SHARE;
+    if (!view->terms->whole) {
+        return BY_SHARE;
+    }
+    return capacities[0] != 0 ? BY_CAPACITIES : BY_CAPACITY;
+}
+
+/* An attempt by capacities, which finds out that all are reported, or the same by any capacity. */
+KERNEL_FN enum result attempt_capacities(const struct kvca_view *view, enum order order, bool many, uint64_t *kept,
+                                         _Atomic uint64_t *generator, kvca_selection *selection)
+{
+    struct plan plan = plan_of(view, order, BY_CAPACITIES, true, many);
+    enum result result = attempt(view, plan, kept, generator, selection);
+    if (result != NOT_REPORTED) {
+        return result;
+    }
+    return attempt(view, plan_of(view, order, BY_CAPACITY, true, many), kept, generator, selection);
+}
+
+KERNEL_FN bool conclude(enum result result, const struct kvca_view *view, _Atomic uint64_t *generator,
+                        kvca_selection *selection)
+{
+    return result == NOTHING_FITS ? fall_back(view, generator, selection) : result == DONE;
 }
 
 /* Each order and fit is a loop of its own. */
-KERNEL_FN enum result attempt_by(const struct kvca_view *view, enum order order, bool many, uint64_t *kept,
-                                 _Atomic uint64_t *generator, kvca_selection *selection)
+KERNEL_FN bool select_by(const struct kvca_view *view, enum order order, bool many, uint64_t *kept,
+                         _Atomic uint64_t *generator, kvca_selection *selection)
 {
+    enum result result;
     switch (fit_of(view)) {
     case BY_NOTHING:
-        return attempt(view, plan_of(view, order, BY_NOTHING, true, many), kept, generator, selection);
+        result = attempt(view, plan_of(view, order, BY_NOTHING, true, many), kept, generator, selection);
+        break;
+    case BY_CAPACITIES:
+        result = attempt_capacities(view, order, many, kept, generator, selection);
+        break;
     case BY_CAPACITY:
-        return attempt(view, plan_of(view, order, BY_CAPACITY, true, many), kept, generator, selection);
+        result = attempt(view, plan_of(view, order, BY_CAPACITY, true, many), kept, generator, selection);
+        break;
     default:
-        return attempt(view, plan_of(view, order, BY_SHARE, true, many), kept, generator, selection);
+        result = attempt(view, plan_of(view, order, BY_SHARE, true, many), kept, generator, selection);
+        break;
     }
+    return conclude(result, view, generator, selection);
 }
 
-KERNEL_OUT enum result attempt_packed(const struct kvca_view *view, _Atomic uint64_t *generator,
-                                      kvca_selection *selection)
+KERNEL_OUT bool select_packed(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection)
 {
     uint64_t kept;
-    return attempt_by(view, BY_PACKED, false, &kept, generator, selection);
+    return select_by(view, BY_PACKED, false, &kept, generator, selection);
 }
 
-KERNEL_OUT enum result attempt_packed_groups(const struct kvca_view *view, _Atomic uint64_t *generator,
-                                             kvca_selection *selection)
+KERNEL_OUT bool select_packed_groups(const struct kvca_view *view, _Atomic uint64_t *generator,
+                                     kvca_selection *selection)
 {
     uint64_t kept[KEPT_GROUPS];
-    return attempt_by(view, BY_PACKED, true, kept, generator, selection);
+    return select_by(view, BY_PACKED, true, kept, generator, selection);
 }
 
-KERNEL_OUT enum result attempt_cost(const struct kvca_view *view, _Atomic uint64_t *generator,
+KERNEL_OUT bool select_costs(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection)
+{
+    uint64_t kept;
+    return select_by(view, BY_COST, false, &kept, generator, selection);
+}
+
+KERNEL_OUT bool select_costs_groups(const struct kvca_view *view, _Atomic uint64_t *generator,
                                     kvca_selection *selection)
 {
-    uint64_t kept;
-    return attempt_by(view, BY_COST, false, &kept, generator, selection);
-}
-
-KERNEL_OUT enum result attempt_cost_groups(const struct kvca_view *view, _Atomic uint64_t *generator,
-                                           kvca_selection *selection)
-{
     uint64_t kept[KEPT_GROUPS];
-    return attempt_by(view, BY_COST, true, kept, generator, selection);
+    return select_by(view, BY_COST, true, kept, generator, selection);
 }
 
 /* With bitmaps of candidates there is one loop for all settings: a pool needs it for what it does not keep ready. */
-KERNEL_OUT enum result attempt_candidates(const struct kvca_view *view, _Atomic uint64_t *generator,
-                                          kvca_selection *selection)
+KERNEL_OUT bool select_candidates(const struct kvca_view *view, _Atomic uint64_t *generator,
+                                  kvca_selection *selection)
 {
     uint64_t kept[KEPT_GROUPS];
-    enum result result;
-    if (fit_of(view) == BY_NOTHING) {
-        result = attempt(view, plan_of(view, BY_COST, BY_NOTHING, false, true), kept, generator, selection);
-    } else {
-        result = attempt(view, plan_of(view, BY_COST, BY_SHARE, false, true), kept, generator, selection);
+    enum fit fit = fit_of(view) == BY_NOTHING ? BY_NOTHING : BY_SHARE;
+    bool many = view->candidates.ranks->count > GROUP;
+    enum result result = NOTHING_FITS;
+    if (!view->nothing_fits) {
+        result = many ? attempt(view, plan_of(view, BY_COST, fit, false, true), kept, generator, selection)
+                      : attempt(view, plan_of(view, BY_COST, fit, false, false), kept, generator, selection);
     }
-    return result;
+    return conclude(result, view, generator, selection);
 }
 
-static KERNEL_TARGET enum result attempt_columns(const struct kvca_view *view, _Atomic uint64_t *generator,
-                                                 kvca_selection *selection)
+/* kvca_kernel.select */
+static KERNEL_TARGET bool select_rows(const struct kvca_view *view, _Atomic uint64_t *generator,
+                                      kvca_selection *selection)
 {
     const struct kvca_candidates *candidates = &view->candidates;
     bool many = candidates->ranks->count > GROUP;
     if (candidates->ranks->request_blocks > INT32_MAX) {
-        return DECLINED;
+        return false;
     }
-    if (view->nothing_fits) {
-        return NOTHING_FITS;
-    }
-    if (candidates->placeable || candidates->eligible) {
-        return attempt_candidates(view, generator, selection);
+    if (candidates->placeable) {
+        return select_candidates(view, generator, selection);
     }
     if (view->terms->packs && !candidates->ranks->preferred_taint_multiplier) {
-        return many ? attempt_packed_groups(view, generator, selection) : attempt_packed(view, generator, selection);
+        return many ? select_packed_groups(view, generator, selection) : select_packed(view, generator, selection);
     }
-    return many ? attempt_cost_groups(view, generator, selection) : attempt_cost(view, generator, selection);
-}
-
-/* kvca_view_select() */
-static KERNEL_TARGET bool select_rows(const struct kvca_view *view, _Atomic uint64_t *generator,
-                                      kvca_selection *selection)
-{
-    enum result result = attempt_columns(view, generator, selection);
-    return result == NOTHING_FITS ? fall_back(view, generator, selection) : result == DONE;
+    return many ? select_costs_groups(view, generator, selection) : select_costs(view, generator, selection);
 }
 
 KERNEL_FN bool attempt_ready(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
@@ -619,7 +671,7 @@ KERNEL_OUT bool attempt_ready_eligible(const struct kvca_ready *ready, size_t co
                          : attempt_ready(ready, count, request_blocks, eligible, false, false, generator, selection);
 }
 
-/* kvca_ready_select() */
+/* kvca_kernel.select_ready */
 static KERNEL_TARGET bool select_ready(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
                                        const uint64_t *eligible, _Atomic uint64_t *generator,
                                        kvca_selection *selection)

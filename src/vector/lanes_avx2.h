@@ -52,9 +52,9 @@ KERNEL_FN mask mask_and(mask a, mask b)
     return _mm256_and_si256(a, b);
 }
 
-KERNEL_FN mask mask_without(mask a, mask b)
+KERNEL_FN mask mask_or(mask a, mask b)
 {
-    return _mm256_andnot_si256(b, a);
+    return _mm256_or_si256(a, b);
 }
 
 KERNEL_FN lanes lanes_load(const uint64_t *values, size_t rows)
@@ -140,15 +140,9 @@ KERNEL_FN lanes lanes_min(lanes a, lanes b)
     return lanes_select(_mm256_cmpgt_epi64(a, b), b, a);
 }
 
-KERNEL_FN lanes lanes_count(lanes sums, mask a)
+KERNEL_FN lanes lanes_min_where(lanes a, mask yes, lanes b)
 {
-    return _mm256_sub_epi64(sums, a); /* all bits of a row are -1 */
-}
-
-KERNEL_FN size_t lanes_sum(lanes a)
-{
-    __m128i halves = _mm_add_epi64(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1));
-    return (size_t)_mm_extract_epi64(halves, 0) + (size_t)_mm_extract_epi64(halves, 1);
+    return lanes_select(_mm256_and_si256(yes, _mm256_cmpgt_epi64(a, b)), b, a);
 }
 
 KERNEL_FN uint64_t lanes_first(lanes a)

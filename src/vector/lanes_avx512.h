@@ -55,9 +55,9 @@ KERNEL_FN mask mask_and(mask a, mask b)
     return (mask)(a & b);
 }
 
-KERNEL_FN mask mask_without(mask a, mask b)
+KERNEL_FN mask mask_or(mask a, mask b)
 {
-    return (mask)(a & ~b);
+    return (mask)(a | b);
 }
 
 KERNEL_FN lanes lanes_set(uint64_t value)
@@ -150,14 +150,9 @@ KERNEL_FN lanes lanes_min(lanes a, lanes b)
     return _mm512_min_epu64(a, b);
 }
 
-KERNEL_FN lanes lanes_count(lanes sums, mask a)
+KERNEL_FN lanes lanes_min_where(lanes a, mask yes, lanes b)
 {
-    return _mm512_mask_sub_epi64(sums, a, sums, _mm512_set1_epi64(-1));
-}
-
-KERNEL_FN size_t lanes_sum(lanes a)
-{
-    return (size_t)_mm512_reduce_add_epi64(a);
+    return _mm512_mask_min_epu64(a, yes, a, b);
 }
 
 KERNEL_FN uint64_t lanes_first(lanes a)

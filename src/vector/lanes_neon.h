@@ -41,9 +41,9 @@ KERNEL_FN mask mask_and(mask a, mask b)
     return vandq_u64(a, b);
 }
 
-KERNEL_FN mask mask_without(mask a, mask b)
+KERNEL_FN mask mask_or(mask a, mask b)
 {
-    return vbicq_u64(a, b);
+    return vorrq_u64(a, b);
 }
 
 KERNEL_FN lanes lanes_load(const uint64_t *values, size_t rows)
@@ -127,14 +127,9 @@ KERNEL_FN lanes lanes_min(lanes a, lanes b)
     return vbslq_u64(vcgtq_u64(a, b), b, a);
 }
 
-KERNEL_FN lanes lanes_count(lanes sums, mask a)
+KERNEL_FN lanes lanes_min_where(lanes a, mask yes, lanes b)
 {
-    return vsubq_u64(sums, a); /* all bits of a row are -1 */
-}
-
-KERNEL_FN size_t lanes_sum(lanes a)
-{
-    return vaddvq_u64(a);
+    return vbslq_u64(vandq_u64(yes, vcgtq_u64(a, b)), b, a);
 }
 
 KERNEL_FN uint64_t lanes_first(lanes a)

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vector/kernels.h"
-
 static bool declines_select(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection)
 {
     (void)view, (void)generator, (void)selection;
@@ -82,7 +80,7 @@ struct kvca_terms kvca_terms_of(const kvca_params *params)
     };
 }
 
-static bool select_plainly(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection)
+bool kvca_select_plainly(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection)
 {
     struct kvca_survey survey;
     if (!kvca_rule_survey(view->params, &view->candidates, &survey)) {
@@ -95,13 +93,19 @@ static bool select_plainly(const struct kvca_view *view, _Atomic uint64_t *gener
     return true;
 }
 
-bool kvca_view_select(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection)
+bool kvca_select_only(const struct kvca_view *view, kvca_selection *selection)
 {
-    return kvca_kernel_in_use->select(view, generator, selection) || select_plainly(view, generator, selection);
-}
-
-bool kvca_ready_select(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
-                       const uint64_t *eligible, _Atomic uint64_t *generator, kvca_selection *selection)
-{
-    return kvca_kernel_in_use->select_ready(ready, count, request_blocks, eligible, generator, selection);
+    const kvca_ranks *ranks = view->candidates.ranks;
+    if (ranks->preferred_taint_multiplier && !kvca_is_multiplier(*ranks->preferred_taint_multiplier)) {
+        return false;
+    }
+    bool fits = kvca_fits(view->params, ranks, 0);
+    uint64_t reported = ranks->total_kv_blocks ? *ranks->total_kv_blocks : 0;
+    *selection = (kvca_selection){
+        .outcome = fits ? KVCA_FIT : kvca_rule_fallback_outcome(view->params, &view->candidates),
+        .fits = fits,
+        .ties = 1,
+        .unknown_capacity = kvca_capacity_is_unknown(view->terms, reported),
+    };
+    return true;
 }

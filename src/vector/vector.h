@@ -50,22 +50,56 @@ struct kvca_view {
     struct kvca_candidates candidates;
     const struct kvca_ready *ready; /* a pool's, one for each group; NULL elsewhere */
     bool only_if_fits;              /* draw nothing when no candidate fits */
-    bool nothing_fits;              /* which is known already */
+    bool nothing_fits;              /* a pool knows already that none does */
 };
+
+/* One processor's kernel. Each function declines by returning false: then nothing was written and nothing drawn. */
+struct kvca_kernel {
+    const char *name;
+    bool (*select)(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection);
+    bool (*select_ready)(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
+                         const uint64_t *eligible, _Atomic uint64_t *generator, kvca_selection *selection);
+};
+
+/* No kernel: it declines everything, and the plain rule does all. */
+extern const struct kvca_kernel kvca_no_kernel;
+#if defined(__x86_64__)
+extern const struct kvca_kernel kvca_avx2;
+extern const struct kvca_kernel kvca_avx512;
+#elif defined(__aarch64__)
+extern const struct kvca_kernel kvca_neon;
+#endif
+
+/* The one in use: set once, before main(). */
+extern const struct kvca_kernel *kvca_kernel_in_use;
+
+/* kvca_select() of a single rank. It has no rival: whether it fits is all there is to find out. */
+bool kvca_select_only(const struct kvca_view *view, kvca_selection *selection);
+
+/* kvca_view_select() by the plain rule. */
+bool kvca_select_plainly(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection);
 
 /*
  * Picks a candidate, as kvca_select() does. `ties` is 0 when there is no candidate. Returns false, and writes nothing,
  * when a candidate's multiplier is not accepted.
  */
-bool kvca_view_select(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection);
+static inline bool kvca_view_select(const struct kvca_view *view, _Atomic uint64_t *generator,
+                                    kvca_selection *selection)
+{
+    return kvca_kernel_in_use->select(view, generator, selection) || kvca_select_plainly(view, generator, selection);
+}
 
 /*
  * Picks a slot that fits by what a pool keeps ready. Returns false, and writes nothing, when none fits or this processor
  * has no kernel. The parameters have kvca_terms.packs, no slot is large, the request is below 2^31 blocks, and there are
  * no multipliers. The arguments come in registers: a place takes little longer than a struct would take to arrive.
  */
-bool kvca_ready_select(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
-                       const uint64_t *eligible, _Atomic uint64_t *generator, kvca_selection *selection);
+static inline bool kvca_ready_select(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
+                                     const uint64_t *eligible, _Atomic uint64_t *generator,
+                                     kvca_selection *selection)
+{
+    return kvca_kernel_in_use->select_ready(ready, count, request_blocks, eligible, generator, selection);
+}
 
 /* Whether D and N are too large for the kernel, and so for a packed key. */
 static inline bool kvca_is_large(uint64_t blocks, uint64_t requests)

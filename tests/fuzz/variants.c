@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "variants.h"
 
-#include "vector/kernels.h"
+#include "vector/vector.h"
 
 #define MOST 3
 
