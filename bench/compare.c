@@ -350,16 +350,28 @@ static bool compare_setting(const struct setting *setting, const struct loads *l
     return figures.ratio > LIMIT;
 }
 
+/* Filling large ones takes seconds. */
+static bool wants_pools(const struct options *options)
+{
+    for (size_t i = 0; i < SETTINGS; i++) {
+        if (options->only[i] && settings[i].call != CALL_SELECT) {
+            return true;
+        }
+    }
+    return !options->only_some;
+}
+
 /* Returns how many settings are slow. */
 static size_t compare_size(const struct options *options, size_t ranks, const struct copies *versions)
 {
     struct loads loads[PROFILES];
-    struct all_pools pools;
+    struct all_pools pools = {0};
     for (int profile = 0; profile < PROFILES; profile++) {
         loads_make(&loads[profile], ranks, (enum profile)profile, SEED);
     }
     struct version_sets filling = sets_of(&loads[PROFILE_RANDOM], true);
-    for (size_t i = 0; i < SIDES * COPIES; i++) {
+    bool with_pools = wants_pools(options);
+    for (size_t i = 0; with_pools && i < SIDES * COPIES; i++) {
         pools.of[i % SIDES][i / SIDES] =
             versions[i % SIDES].of[i / SIDES]->pools_new(&filling, pools_for(ranks), SEED);
     }
@@ -369,7 +381,7 @@ static size_t compare_size(const struct options *options, size_t ranks, const st
             slow += compare_setting(&settings[i], loads, versions, &pools, options->rounds);
         }
     }
-    for (size_t i = 0; i < SIDES * COPIES; i++) {
+    for (size_t i = 0; with_pools && i < SIDES * COPIES; i++) {
         versions[i % SIDES].of[i / SIDES]->pools_free(pools.of[i % SIDES][i / SIDES]);
     }
     for (int profile = 0; profile < PROFILES; profile++) {
