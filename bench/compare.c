@@ -11,6 +11,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -209,17 +210,14 @@ static const struct version *load_copy(const char *file, const void *bytes, size
 static struct copies load(const char *name)
 {
     struct copies copies;
-    FILE *file = fopen(name, "rb");
-    if (!file || fseek(file, 0, SEEK_END) != 0) {
+    int file = open(name, O_RDONLY);
+    off_t end = file < 0 ? -1 : lseek(file, 0, SEEK_END);
+    size_t size = end < 0 ? 0 : (size_t)end;
+    void *bytes = allocate(size + 1, 1);
+    if (size == 0 || pread(file, bytes, size, 0) != (ssize_t)size) {
         fail("%s: cannot be read", name);
     }
-    size_t size = (size_t)ftell(file);
-    void *bytes = allocate(size, 1);
-    rewind(file);
-    if (fread(bytes, 1, size, file) != size) {
-        fail("%s: cannot be read", name);
-    }
-    fclose(file);
+    close(file);
     for (size_t copy = 0; copy < COPIES; copy++) {
         copies.of[copy] = load_copy(name, bytes, size);
     }
