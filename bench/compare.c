@@ -36,6 +36,7 @@
 #define FEWEST_PICKS 8
 
 #define COPIES 5
+#define LOADED ((size_t)SIDES * COPIES)
 
 enum side { BEFORE, TODAY, SIDES };
 
@@ -337,12 +338,12 @@ static bool compare_setting(const struct setting *setting, const struct loads *l
         .pools = pools,
         .sets = sets_of(&loads[setting->profile], setting->multipliers),
     };
-    for (size_t i = 0; setting->call == CALL_SELECT && i < SIDES * COPIES; i++) {
+    for (size_t i = 0; setting->call == CALL_SELECT && i < LOADED; i++) {
         cell.policies[i % SIDES][i / SIDES] = versions[i % SIDES].of[i / SIDES]->policy_new(&setting->params, SEED);
     }
     struct figures figures = measure(&cell, rounds);
     print(&cell, &figures);
-    for (size_t i = 0; setting->call == CALL_SELECT && i < SIDES * COPIES; i++) {
+    for (size_t i = 0; setting->call == CALL_SELECT && i < LOADED; i++) {
         versions[i % SIDES].of[i / SIDES]->policy_free(cell.policies[i % SIDES][i / SIDES]);
     }
     return figures.ratio > LIMIT;
@@ -369,7 +370,7 @@ static size_t compare_size(const struct options *options, size_t ranks, const st
     }
     struct version_sets filling = sets_of(&loads[PROFILE_RANDOM], true);
     bool with_pools = wants_pools(options);
-    for (size_t i = 0; with_pools && i < SIDES * COPIES; i++) {
+    for (size_t i = 0; with_pools && i < LOADED; i++) {
         pools.of[i % SIDES][i / SIDES] =
             versions[i % SIDES].of[i / SIDES]->pools_new(&filling, pools_for(ranks), SEED);
     }
@@ -379,7 +380,7 @@ static size_t compare_size(const struct options *options, size_t ranks, const st
             slow += compare_setting(&settings[i], loads, versions, &pools, options->rounds);
         }
     }
-    for (size_t i = 0; with_pools && i < SIDES * COPIES; i++) {
+    for (size_t i = 0; with_pools && i < LOADED; i++) {
         versions[i % SIDES].of[i / SIDES]->pools_free(pools.of[i % SIDES][i / SIDES]);
     }
     for (int profile = 0; profile < PROFILES; profile++) {

@@ -21,7 +21,7 @@
 #define MOST_BOOKINGS_OF_A_POOL 16
 
 #define PAGE 4096
-#define CACHE_LINE 64
+#define CACHE_LINE ((size_t)64)
 
 /* All of it lies in one block that begins with a page, so that the pools of two versions have the same neighbours: how
  * fast a release is depends on where in their pages a booking and a pool are. */
