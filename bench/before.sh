@@ -25,5 +25,5 @@ fi
 ninja -C "$library" src/libkvca.a
 # The adaptor is today's, the headers and the library are the commit's. The library's symbols stay inside.
 "${CC:-cc}" -std=c11 -O3 -fPIC -fvisibility=hidden -shared -Wl,--exclude-libs,ALL -I "$tree/include" \
-    -o "$folder/before.so" bench/version.c bench/common.c "$library/src/libkvca.a" -lm
+    -o "$folder/before.so" bench/common.c bench/version.c "$library/src/libkvca.a" -lm
 echo "$folder/before.so is kvca of $(git log -1 --format='%h, %s' "$commit")"

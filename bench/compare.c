@@ -4,16 +4,20 @@
  * (version.h), on the same sets of ranks. `compare --help` tells its options.
  *
  * The two take turns every few microseconds, and what is looked at is their ratio in each round, so that what disturbs
- * the machine for longer disturbs both alike. The median over the rounds passes over what lasts shorter.
+ * the machine for longer disturbs both alike. The median over the rounds passes over what lasts shorter. Chance decides
+ * how well the addresses of code and data suit the processor, for some 3 % of a place: so each library is loaded
+ * several times, with data of its own, and each copy has its share of the rounds.
  */
 #define _POSIX_C_SOURCE 200809L
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common.h"
 #include "loads.h"
@@ -31,7 +35,15 @@
 #define BATCH 20000 /* nanoseconds that are timed at once, about */
 #define FEWEST_PICKS 8
 
+#define COPIES 5
+#define LOADED ((size_t)SIDES * COPIES)
+
 enum side { BEFORE, TODAY, SIDES };
+
+/* A version as it is loaded several times. */
+struct copies {
+    const struct version *of[COPIES];
+};
 
 enum call { CALL_SELECT, CALL_PLACE, CALL_RELEASE };
 
@@ -88,13 +100,19 @@ static const char usage[] =
     "\n"
     "Its status is 1 where a median is above 1.03.\n";
 
+/* The pools of one size. */
+struct all_pools {
+    struct version_pools *of[SIDES][COPIES];
+};
+
 /* One setting at one size, for both sides. */
 struct cell {
     const struct setting *setting;
-    const struct version *versions[SIDES];
-    void *policies[SIDES]; /* of CALL_SELECT */
-    struct version_pools *pools[SIDES];
+    const struct copies *versions; /* by side */
+    void *policies[SIDES][COPIES]; /* of CALL_SELECT */
+    const struct all_pools *pools;
     struct version_sets sets;
+    size_t copy;    /* whose turn it is */
     size_t repeats; /* picks, or batches of a pool */
 };
 
@@ -172,15 +190,41 @@ static struct options parse(int argc, char **argv)
     return options;
 }
 
-static const struct version *load(const char *file)
+/* The loader would give the same address for the same file. */
+static const struct version *load_copy(const char *file, const void *bytes, size_t size)
 {
-    void *object = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    char path[] = "/tmp/kvca-compare-XXXXXX";
+    int copy = mkstemp(path);
+    if (copy < 0 || write(copy, bytes, size) != (ssize_t)size) {
+        fail("%s: cannot be copied to %s", file, path);
+    }
+    close(copy);
+    void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    unlink(path);
     const struct version *version = object ? dlsym(object, VERSION_SYMBOL) : NULL;
     if (!version) {
-        fail("%s", dlerror());
+        fail("%s: %s", file, dlerror());
     }
-    option_variant(version->variant());
     return version;
+}
+
+static struct copies load(const char *name)
+{
+    struct copies copies;
+    int file = open(name, O_RDONLY);
+    off_t end = file < 0 ? -1 : lseek(file, 0, SEEK_END);
+    size_t size = end < 0 ? 0 : (size_t)end;
+    void *bytes = allocate(size + 1, 1);
+    if (size == 0 || pread(file, bytes, size, 0) != (ssize_t)size) {
+        fail("%s: cannot be read", name);
+    }
+    close(file);
+    for (size_t copy = 0; copy < COPIES; copy++) {
+        copies.of[copy] = load_copy(name, bytes, size);
+    }
+    free(bytes);
+    option_variant(copies.of[0]->variant());
+    return copies;
 }
 
 /* A few, of which a single one is enough where it is large. */
@@ -211,19 +255,19 @@ static struct version_sets sets_of(const struct loads *loads, bool multipliers)
 /* The nanoseconds of a pick. What was picked is added to *sum. */
 static double time_side(const struct cell *cell, enum side side, uint64_t order, uint64_t *sum)
 {
-    const struct version *version = cell->versions[side];
+    const struct version *version = cell->versions[side].of[cell->copy];
     if (cell->setting->call == CALL_SELECT) {
         double start = now();
-        *sum += version->select(cell->policies[side], &cell->sets, cell->repeats, order);
+        *sum += version->select(cell->policies[side][cell->copy], &cell->sets, cell->repeats, order);
         return (now() - start) / (double)cell->repeats;
     }
     double took = 0;
     size_t bookings = 0;
     for (size_t i = 0; i < cell->repeats; i++) {
         double start = now();
-        bookings += version->place(cell->pools[side], cell->setting->request, order + i, sum);
+        bookings += version->place(cell->pools->of[side][cell->copy], cell->setting->request, order + i, sum);
         double placed = now();
-        version->release(cell->pools[side]);
+        version->release(cell->pools->of[side][cell->copy]);
         took += cell->setting->call == CALL_PLACE ? placed - start : now() - placed;
     }
     return took / (double)bookings;
@@ -257,6 +301,7 @@ static struct figures measure(struct cell *cell, size_t rounds)
         enum side first = round % 2 == 0 ? BEFORE : TODAY;
         enum side second = round % 2 == 0 ? TODAY : BEFORE;
         uint64_t order = SEED + 2 * round;
+        cell->copy = round * COPIES / rounds;
         times[first][round] = time_side(cell, first, order, &sums[first]);
         times[second][round] = time_side(cell, second, order, &sums[second]);
         times[second][round] += time_side(cell, second, order + 1, &sums[second]);
@@ -284,46 +329,59 @@ static void print(const struct cell *cell, const struct figures *figures)
 }
 
 /* Tells whether today's is slow. */
-static bool compare_setting(const struct setting *setting, const struct loads *loads,
-                            const struct version *const versions[SIDES], struct version_pools *const pools[SIDES],
-                            size_t rounds)
+static bool compare_setting(const struct setting *setting, const struct loads *loads, const struct copies *versions,
+                            const struct all_pools *pools, size_t rounds)
 {
-    struct cell cell = {.setting = setting, .sets = sets_of(&loads[setting->profile], setting->multipliers)};
-    for (int side = 0; side < SIDES; side++) {
-        cell.versions[side] = versions[side];
-        if (setting->call == CALL_SELECT) {
-            cell.policies[side] = versions[side]->policy_new(&setting->params, SEED);
-        }
-        cell.pools[side] = pools[side];
+    struct cell cell = {
+        .setting = setting,
+        .versions = versions,
+        .pools = pools,
+        .sets = sets_of(&loads[setting->profile], setting->multipliers),
+    };
+    for (size_t i = 0; setting->call == CALL_SELECT && i < LOADED; i++) {
+        cell.policies[i % SIDES][i / SIDES] = versions[i % SIDES].of[i / SIDES]->policy_new(&setting->params, SEED);
     }
     struct figures figures = measure(&cell, rounds);
     print(&cell, &figures);
-    for (int side = 0; side < SIDES; side++) {
-        versions[side]->policy_free(cell.policies[side]);
+    for (size_t i = 0; setting->call == CALL_SELECT && i < LOADED; i++) {
+        versions[i % SIDES].of[i / SIDES]->policy_free(cell.policies[i % SIDES][i / SIDES]);
     }
     return figures.ratio > LIMIT;
 }
 
+/* Filling large ones takes seconds. */
+static bool wants_pools(const struct options *options)
+{
+    for (size_t i = 0; i < SETTINGS; i++) {
+        if (options->only[i] && settings[i].call != CALL_SELECT) {
+            return true;
+        }
+    }
+    return !options->only_some;
+}
+
 /* Returns how many settings are slow. */
-static size_t compare_size(const struct options *options, size_t ranks, const struct version *const versions[SIDES])
+static size_t compare_size(const struct options *options, size_t ranks, const struct copies *versions)
 {
     struct loads loads[PROFILES];
-    struct version_pools *pools[SIDES];
+    struct all_pools pools = {0};
     for (int profile = 0; profile < PROFILES; profile++) {
         loads_make(&loads[profile], ranks, (enum profile)profile, SEED);
     }
     struct version_sets filling = sets_of(&loads[PROFILE_RANDOM], true);
-    for (int side = 0; side < SIDES; side++) {
-        pools[side] = versions[side]->pools_new(&filling, pools_for(ranks), SEED);
+    bool with_pools = wants_pools(options);
+    for (size_t i = 0; with_pools && i < LOADED; i++) {
+        pools.of[i % SIDES][i / SIDES] =
+            versions[i % SIDES].of[i / SIDES]->pools_new(&filling, pools_for(ranks), SEED);
     }
     size_t slow = 0;
     for (size_t i = 0; i < SETTINGS; i++) {
         if (options->only[i] || !options->only_some) {
-            slow += compare_setting(&settings[i], loads, versions, pools, options->rounds);
+            slow += compare_setting(&settings[i], loads, versions, &pools, options->rounds);
         }
     }
-    for (int side = 0; side < SIDES; side++) {
-        versions[side]->pools_free(pools[side]);
+    for (size_t i = 0; with_pools && i < LOADED; i++) {
+        versions[i % SIDES].of[i / SIDES]->pools_free(pools.of[i % SIDES][i / SIDES]);
     }
     for (int profile = 0; profile < PROFILES; profile++) {
         loads_free(&loads[profile]);
@@ -334,15 +392,15 @@ static size_t compare_size(const struct options *options, size_t ranks, const st
 int main(int argc, char **argv)
 {
     struct options options = parse(argc, argv);
-    const struct version *versions[SIDES];
+    struct copies versions[SIDES];
     for (int side = 0; side < SIDES; side++) {
         versions[side] = load(options.files[side]);
     }
     double start = now();
     machine_print();
-    printf("before     kvca %s, %s: %s\n", versions[BEFORE]->number(), versions[BEFORE]->variant(),
+    printf("before     kvca %s, %s: %s\n", versions[BEFORE].of[0]->number(), versions[BEFORE].of[0]->variant(),
            options.files[BEFORE]);
-    printf("today      kvca %s, %s: %s\n", versions[TODAY]->number(), versions[TODAY]->variant(),
+    printf("today      kvca %s, %s: %s\n", versions[TODAY].of[0]->number(), versions[TODAY].of[0]->variant(),
            options.files[TODAY]);
     printf("run        seed %d, %zu rounds, about %d us timed at once\n", SEED, options.rounds, BATCH / 1000);
     machine_warn_of_load();

@@ -31,11 +31,12 @@ size_t option_ranks(const char *option, const char *text, size_t ranks[MOST_SIZE
     if (!list) {
         fail("no memory");
     }
-    for (char *item = strtok_r(list, ",", &rest); item; item = strtok_r(NULL, ",", &rest)) {
-        if (sizes == MOST_SIZES) {
-            fail("%s: found more than %d numbers in '%s', expected at most %d", option, MOST_SIZES, text, MOST_SIZES);
-        }
+    char *item = strtok_r(list, ",", &rest);
+    for (; item && sizes < MOST_SIZES; item = strtok_r(NULL, ",", &rest)) {
         ranks[sizes++] = (size_t)option_number(option, item, 1, MOST_RANKS);
+    }
+    if (item) {
+        fail("%s: found more than %d numbers in '%s', expected at most %d", option, MOST_SIZES, text, MOST_SIZES);
     }
     free(list);
     if (sizes == 0) {

@@ -20,7 +20,14 @@
 #define RANKS_OF_A_BOOKING 64
 #define MOST_BOOKINGS_OF_A_POOL 16
 
+#define PAGE 4096
+#define CACHE_LINE ((size_t)64)
+
+/* All of it lies in one block that begins with a page, so that the pools of two versions have the same neighbours: how
+ * fast a release is depends on where in their pages a booking and a pool are. */
 struct version_pools {
+    unsigned char *block;
+    size_t used; /* bytes of the block */
     const struct version_sets *sets;
     size_t count; /* a power of two */
     kvca_pool **pools;
@@ -120,39 +127,60 @@ static size_t bookings_of(size_t ranks, size_t pools)
     return bookings < FEWEST_BOOKINGS ? FEWEST_BOOKINGS : bookings;
 }
 
+static size_t in_lines(size_t bytes)
+{
+    return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+}
+
+static void *carve(struct version_pools *pools, size_t count, size_t size)
+{
+    void *memory = pools->block + pools->used;
+    pools->used += in_lines(count * size);
+    return memory;
+}
+
+static void lay_out(struct version_pools *pools, size_t pool_bytes)
+{
+    const size_t words = (pools->sets->ranks + 63) / 64;
+    size_t bytes = pools->count * (pool_bytes + 2 * CACHE_LINE) + in_lines(words * sizeof *pools->all_eligible) +
+                   in_lines(pools->batch * sizeof *pools->bookings) +
+                   in_lines(pools->batch * sizeof *pools->booked_pools);
+    bytes = (bytes + PAGE - 1) / PAGE * PAGE;
+    pools->block = aligned_alloc(PAGE, bytes);
+    if (!pools->block) {
+        fail("no memory for %zu bytes", bytes);
+    }
+    memset(pools->block, 0, bytes);
+    pools->pools = carve(pools, pools->count, sizeof(kvca_pool *));
+    pools->owners = carve(pools, pools->count, sizeof *pools->owners);
+    pools->bookings = carve(pools, pools->batch, sizeof *pools->bookings);
+    pools->booked_pools = carve(pools, pools->batch, sizeof *pools->booked_pools);
+    pools->all_eligible = carve(pools, words, sizeof *pools->all_eligible);
+}
+
 static struct version_pools *pools_new(const struct version_sets *sets, size_t count, uint64_t seed)
 {
     const kvca_params params = KVCA_PARAMS_DEFAULT;
-    size_t words = (sets->ranks + 63) / 64;
+    uint32_t ranks = (uint32_t)sets->ranks;
+    size_t bytes = kvca_pool_bytes(ranks, 1);
     struct version_pools *pools = allocate(1, sizeof *pools);
     pools->sets = sets;
     pools->count = count;
-    pools->pools = allocate(count, sizeof(kvca_pool *));
-    pools->owners = allocate(count, sizeof *pools->owners);
     pools->batch = bookings_of(sets->ranks, count);
-    pools->bookings = allocate(pools->batch, sizeof *pools->bookings);
-    pools->booked_pools = allocate(pools->batch, sizeof *pools->booked_pools);
-    pools->all_eligible = allocate(words, sizeof *pools->all_eligible);
+    lay_out(pools, bytes);
     for (size_t i = 0; i < count; i++) {
-        must(kvca_pool_new((uint32_t)sets->ranks, 1, &params, &pools->pools[i]));
+        must(kvca_pool_init(carve(pools, bytes, 1), bytes, ranks, 1, &params, &pools->pools[i]));
         must(kvca_pool_set_seed(pools->pools[i], seed + i));
         must(kvca_pool_owner_claim(pools->pools[i], 0, &pools->owners[i]));
         fill_pool(pools, i, pools->all_eligible);
     }
-    memset(pools->all_eligible, 0xff, words * sizeof *pools->all_eligible);
+    memset(pools->all_eligible, 0xff, (sets->ranks + 63) / 64 * sizeof *pools->all_eligible);
     return pools;
 }
 
 static void pools_free(struct version_pools *pools)
 {
-    for (size_t i = 0; i < pools->count; i++) {
-        kvca_pool_free(pools->pools[i]);
-    }
-    free(pools->pools);
-    free(pools->owners);
-    free(pools->bookings);
-    free(pools->booked_pools);
-    free(pools->all_eligible);
+    free(pools->block);
     free(pools);
 }
 
