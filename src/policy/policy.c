@@ -128,11 +128,6 @@ static inline kvca_status finish(kvca_policy *policy, const kvca_ranks *ranks, b
     return KVCA_OK;
 }
 
-static inline struct kvca_view view_of(const kvca_policy *policy, const kvca_ranks *ranks)
-{
-    return (struct kvca_view){.params = &policy->params, .terms = &policy->terms, .candidates = {.ranks = ranks}};
-}
-
 kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selection *selection)
 {
     if (!policy || !selection) {
@@ -142,10 +137,12 @@ kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selec
     if (status != KVCA_OK) {
         return status;
     }
-    const struct kvca_view view = view_of(policy, ranks);
-    bool sound = ranks->count == 1 ? kvca_select_only(&view, selection)
-                                   : kvca_view_select(&view, &policy->generator, selection);
-    return finish(policy, ranks, sound, selection);
+    if (ranks->count == 1) {
+        return finish(policy, ranks, kvca_select_only(&policy->params, &policy->terms, ranks, selection), selection);
+    }
+    const struct kvca_view view = {
+        .params = &policy->params, .terms = &policy->terms, .candidates = {.ranks = ranks}};
+    return finish(policy, ranks, kvca_view_select(&view, &policy->generator, selection), selection);
 }
 
 kvca_status kvca_tie_set(kvca_policy *policy, const kvca_ranks *ranks, size_t *rows, size_t room,

@@ -93,19 +93,30 @@ bool kvca_select_plainly(const struct kvca_view *view, _Atomic uint64_t *generat
     return true;
 }
 
-bool kvca_select_only(const struct kvca_view *view, kvca_selection *selection)
+/* Below 2^53 all of a capacity is the capacity itself, and the rule needs no double. */
+static bool only_fits(const kvca_params *params, const struct kvca_terms *terms, const kvca_ranks *ranks,
+                      uint64_t reported)
 {
-    const kvca_ranks *ranks = view->candidates.ranks;
+    bool exact = terms->whole && reported != 0 && reported < (UINT64_C(1) << 53);
+    return exact ? kvca_decode_cost_blocks(ranks, 0) <= reported : kvca_fits(params, ranks, 0);
+}
+
+bool kvca_select_only(const kvca_params *params, const struct kvca_terms *terms, const kvca_ranks *ranks,
+                      kvca_selection *selection)
+{
     if (ranks->preferred_taint_multiplier && !kvca_is_multiplier(*ranks->preferred_taint_multiplier)) {
         return false;
     }
-    bool fits = kvca_fits(view->params, ranks, 0);
     uint64_t reported = ranks->total_kv_blocks ? *ranks->total_kv_blocks : 0;
+    bool fits = only_fits(params, terms, ranks, reported);
     *selection = (kvca_selection){
-        .outcome = fits ? KVCA_FIT : kvca_rule_fallback_outcome(view->params, &view->candidates),
+        .outcome = KVCA_FIT,
         .fits = fits,
         .ties = 1,
-        .unknown_capacity = kvca_capacity_is_unknown(view->terms, reported),
+        .unknown_capacity = kvca_capacity_is_unknown(terms, reported),
     };
+    if (!fits) {
+        selection->outcome = kvca_rule_fallback_outcome(params, &(struct kvca_candidates){.ranks = ranks});
+    }
     return true;
 }

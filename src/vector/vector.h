@@ -74,7 +74,8 @@ extern const struct kvca_kernel kvca_neon;
 extern const struct kvca_kernel *kvca_kernel_in_use;
 
 /* kvca_select() of a single rank. It has no rival: whether it fits is all there is to find out. */
-bool kvca_select_only(const struct kvca_view *view, kvca_selection *selection);
+bool kvca_select_only(const kvca_params *params, const struct kvca_terms *terms, const kvca_ranks *ranks,
+                      kvca_selection *selection);
 
 /* kvca_view_select() by the plain rule. */
 bool kvca_select_plainly(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection);
