@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pick costs: kvca_select() and kvca_pool_place() against the four baselines of baselines.h, on the same data, in
- * turns, for 1 to 16384 ranks. `select_bench --help` tells its options.
+ * Measures what a pick costs. Compares kvca_select() and kvca_pool_place() with the four baselines of baselines.h on the
+ * same data, in turns, for 1 to 16384 ranks.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -43,10 +43,10 @@ static const char usage[] =
     "Times kvca_select and kvca_pool_place against plainer code and against the floor.\n"
     "\n"
     "  --ranks N[,N]...  only these numbers of ranks, each 1 to 65536, at most 16 of them\n"
-    "  --rounds N        how often everything is timed, 1 to 1001 (201)\n"
-    "  --seed N          of the loads and of all draws (20250601)\n"
+    "  --rounds N        how often everything is timed, 1 to 1001 (default 201)\n"
+    "  --seed N          seed of the loads and of all draws (default 20250601)\n"
     "  --csv FILE        also write all figures to FILE\n"
-    "  --quick           a few short rounds up to 1024 ranks, to see that it runs; the figures are of no use\n"
+    "  --quick           a few short rounds up to 1024 ranks, as a test; the figures have no meaning\n"
     "  --help            print this and exit\n";
 
 static uint64_t number(const char *option, const char *text, uint64_t low, uint64_t high)
@@ -76,11 +76,11 @@ static void parse_ranks(const char *text, struct plan *plan)
     }
     free(list);
     if (plan->sizes == 0) {
-        fail("--ranks: found '%s', expected numbers with commas between", text);
+        fail("--ranks: found '%s', expected numbers separated by commas", text);
     }
 }
 
-/* Wherever --quick stands, it leaves alone what other options say. */
+/* Other options win over --quick, whatever their order. */
 static void be_quick(struct options *options)
 {
     options->plan.batch = QUICK_BATCH;
@@ -115,7 +115,7 @@ static void apply(struct options *options, int option, const char *value)
     case 'h':
         fputs(usage, stdout);
         exit(0);
-    default: /* getopt_long has said what is wrong */
+    default: /* getopt_long has printed a message */
         fputs("Try 'select_bench --help'.\n", stderr);
         exit(2);
     }
@@ -166,7 +166,7 @@ static void print_head(const struct options *options)
 {
     machine_print();
     printf("run        seed %" PRIu64 ", %zu rounds, at least %.0f us timed at once%s\n", options->plan.seed,
-           options->plan.rounds, options->plan.batch / 1e3, options->quick ? "; QUICK: not to be quoted" : "");
+           options->plan.rounds, options->plan.batch / 1e3, options->quick ? "; QUICK: do not quote" : "");
     machine_warn_of_load();
     fflush(stdout);
 }
@@ -177,9 +177,9 @@ int main(int argc, char **argv)
     struct options options = parse(argc, argv);
     const char *wanted = getenv("KVCA_VARIANT");
     if (wanted && strcmp(wanted, kvca_variant()) != 0) {
-        fail("KVCA_VARIANT is \"%s\", which this processor has not", wanted);
+        fail("KVCA_VARIANT is \"%s\", but this processor has no such variant", wanted);
     }
-    /* Opened first: a run is not to be lost for a path. */
+    /* Opened first, so that a wrong path does not waste a run. */
     FILE *csv = options.csv ? open_csv(options.csv) : NULL;
     double start = now();
     print_head(&options);
@@ -195,7 +195,6 @@ int main(int argc, char **argv)
         close_csv(csv, options.csv);
     }
     printf("\n%s%" PRIu64 " warnings of unknown capacities were given; %.0f s\n",
-           options.quick ? "QUICK: these figures are not to be quoted. " : "", results.warnings,
-           (now() - start) / 1e9);
+           options.quick ? "QUICK: do not quote these figures. " : "", results.warnings, (now() - start) / 1e9);
     return 0;
 }
