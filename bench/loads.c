@@ -99,7 +99,6 @@ static void make_rows(const struct loads *loads, size_t set, uint64_t *random)
     }
 }
 
-/* Copies the rows to columns and costs. */
 static void lay_out_columns(const struct loads *loads, size_t set)
 {
     for (size_t rank = 0; rank < loads->ranks; rank++) {

@@ -247,7 +247,6 @@ static const char *nearest_name(const struct reading *reading, const struct kvca
     return kvca_slips(name->text, name->length, DEFAULT_SELECTOR) < least ? DEFAULT_SELECTOR : nearest;
 }
 
-/* Checks that the instance that a role names exists. */
 static kvca_status check_selected(const struct reading *reading, const char *role, const struct kvca_node *name,
                                   const struct kvca_node *list)
 {

@@ -35,7 +35,6 @@ struct kvca_document {
     size_t text_room;
 };
 
-/* A text that a document is read from. */
 struct kvca_source {
     const char *name; /* what messages call the file; borrowed */
     const char *text;

@@ -7,7 +7,6 @@
 
 #define KVCA_FIELDS_MAX 8
 
-/* The keys that a kind of mapping may have. */
 struct kvca_schema {
     const char *what;         /* what a key is called in messages: "... is not a WHAT" */
     const char *const *known; /* at most KVCA_FIELDS_MAX, in the order of kvca_fields */

@@ -35,7 +35,6 @@ enum replay_metric {
 /* The key of a metric in the output, such as "wait_mean_s". */
 const char *replay_metric_name(enum replay_metric metric);
 
-/* Whether the metric is a whole number. */
 bool replay_metric_is_count(enum replay_metric metric);
 
 /* Computes all metrics of a run. Those of completed requests are 0 if there are none. */

@@ -232,7 +232,6 @@ static void start(struct replay_ranks *ranks, struct rank *rank, size_t request,
     rank->context_tokens += context;
 }
 
-/* Removes a running sequence from the rank. */
 static void stop(struct replay_ranks *ranks, struct rank *rank, size_t request)
 {
     uint64_t context = context_of(ranks, rank, request);

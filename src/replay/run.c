@@ -79,7 +79,6 @@ static void on_finished(void *user, size_t request)
     replay_router_release(&state->router, request);
 }
 
-/* The blocks of a request after its last token. */
 static uint64_t final_blocks(const struct state *state, size_t request)
 {
     const struct replay_request *asked = &state->trace->requests[request];

@@ -138,7 +138,6 @@ static const struct format MOONCAKE = {
 };
 static const struct kvca_schema MOONCAKE_SCHEMA = {"key of a request", MOONCAKE.names, COLUMNS, true};
 
-/* Splits the current line at its commas. */
 static kvca_status split_line(const struct reading *reading, struct replay_field fields[COLUMNS])
 {
     const char *at = reading->line.text;
@@ -163,7 +162,6 @@ static kvca_status refuse_field(const struct reading *reading, enum column colum
                   kvca_excerpt(field->text, field->length).text);
 }
 
-/* Reads the current line as CSV. */
 static kvca_status read_csv(const struct reading *reading, struct entry *entry)
 {
     struct replay_field fields[COLUMNS];
@@ -207,7 +205,6 @@ static kvca_status read_tokens(const struct kvca_document *document, enum column
     return kvca_fields_refuse(document, node, MOONCAKE.names[column], REPLAY_COUNT_ACCEPTED, error);
 }
 
-/* Finds the values in an object. */
 static kvca_status find_values(const struct kvca_document *document, struct kvca_fields *fields, kvca_error *error)
 {
     const char *const *names = MOONCAKE.names;

@@ -77,7 +77,6 @@ static int64_t days_since_1970(int64_t year, int64_t month, int64_t day)
     return days;
 }
 
-/* The number in `count` digits. */
 static int64_t digits(const char *text, size_t count)
 {
     int64_t number = 0;

@@ -21,7 +21,6 @@ struct table {
     size_t room;
 };
 
-/* Adds the next cell. */
 void table_add(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints the titles and all full rows to standard output, indented by `indent` spaces. */

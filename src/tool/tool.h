@@ -9,7 +9,6 @@
 
 #include "config/policy_file.h"
 
-/* Exit statuses. */
 enum { TOOL_DONE = 0, TOOL_FAULTY_INPUT = 1, TOOL_WRONG_USE = 2 };
 
 /* The commands. argv[0] is "kvca COMMAND". They return an exit status. */
