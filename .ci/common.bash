@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# What scripts of this folder share; to be sourced.
+# Functions that the scripts of this folder share. Source this file.
 
-# Sets `work` to the folder that the arguments begin with, as "--work FOLDER", or else to one that goes with the script;
-# and `arguments` to the rest.
+# Sets `work` to FOLDER if the arguments begin with "--work FOLDER", or to a temporary folder. Sets `arguments` to the
+# rest.
 take_work_folder() {
     if [ "${1:-}" = --work ]; then
         work=$(realpath -m "$2")
@@ -15,7 +15,7 @@ take_work_folder() {
     arguments=("$@")
 }
 
-# install_packages PACKAGE...: those that the machine lacks.
+# install_packages PACKAGE...: installs those that are missing.
 install_packages() {
     local package missing=()
     for package in "$@"; do
@@ -23,13 +23,13 @@ install_packages() {
     done
     [ ${#missing[@]} -gt 0 ] || return 0
     (
-        flock 9 # others may be at it
+        flock 9 # another script may be installing
         apt-get update -qq &&
             DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
     ) 9> /run/lock/kvca-packages
 }
 
-# quietly COMMAND...: shows what it writes where it fails.
+# quietly COMMAND...: shows its output only if it fails.
 quietly() {
     local log
     log=$(mktemp -p "$work")
@@ -37,15 +37,15 @@ quietly() {
     rm "$log"
 }
 
-# at_once FUNCTION NAME...: calls the function with each name, as many at a time as there are processors, and prints of
-# each, when it ends, how long it took and what it wrote to descriptor 3, or that it failed; in the end all that those
-# which failed wrote. (Not to be called in a condition: there the shell would not stop a function at its first fault.)
+# at_once FUNCTION NAME...: calls the function with each name, as many at a time as there are processors. When a call
+# ends, prints how long it took and what it wrote to descriptor 3, or that it failed. At the end prints all output of
+# the failed calls. Do not use it in a condition: there the shell does not stop a function at its first error.
 at_once() {
     local call=$1 name failed=0
     shift
     for name in "$@"; do
         while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do
-            wait -n || true # which call failed is seen below
+            wait -n || true # failed calls are found below
         done
         call_one "$call" "$name" &
     done
@@ -64,17 +64,17 @@ call_one() {
     local call=$1 name=$2 begin=$SECONDS
     rm -f "$work/$name.passed"
     (set -e; "$call" "$name" 3> "$work/$name.lines"; touch "$work/$name.passed") > "$work/$name.log" 2>&1 &
-    wait $! || true # it would not stop at the first fault as a part of this list
+    wait $! || true # a call inside this list would not stop at its first error
     [ -e "$work/$name.passed" ] || echo FAILED > "$work/$name.lines"
     printf '%-18s %4d s  %s\n' "$name" $((SECONDS - begin)) "$(sed '2,$s/^/                           /' "$work/$name.lines")"
 }
 
-# skipped_programs BUILD: one a line, of the last tests of a build folder.
+# skipped_programs BUILD: the skipped programs of the last tests in a build folder, one a line.
 skipped_programs() {
     sed -nE 's|^\{"name": "[^"]* / ([^"]*)".*"result": "SKIP".*|\1|p' "$1/meson-logs/testlog.json"
 }
 
-# tally BUILD: how the last tests of a build folder ended. Names what was skipped: a test, or all tests of a program.
+# tally BUILD: counts the last tests in a build folder. Names skipped tests, and programs whose tests were all skipped.
 tally() {
     local log=$1/meson-logs/testlog
     local tests programs skipped

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Robust mutexes for programs in QEMU's user mode. When a process dies, the kernel walks the list of robust mutexes that
- * it held and marks each, so that the next to lock it gets EOWNERDEAD. QEMU does not pass that list on: a mutex of the
- * dead stays locked for ever, and glibc refuses to make one where it asks whether the kernel will do its part, as on
- * 64-bit RISC-V. This library, linked before the C library, does that part. It knows the inside of glibc's mutexes.
+ * Robust mutexes for programs in QEMU's user mode. A process has a list of the robust mutexes that it holds. When it
+ * dies, the kernel marks them, and the next process that locks one gets EOWNERDEAD. QEMU does not pass the list to the
+ * kernel, so the mutex would stay locked for ever. And if glibc asks whether the kernel supports the list, as on 64-bit
+ * RISC-V, it refuses to make a robust mutex. This library is linked before the C library and does the kernel's part. It
+ * depends on the internals of glibc's mutexes.
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include <dlfcn.h>
@@ -16,11 +17,11 @@
 
 #define KIND_ROBUST 16 /* PTHREAD_MUTEX_ROBUST_NORMAL_NP */
 
-/* The C library's. */
+/* The functions of the C library. */
 static int (*next_init)(pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes);
 static int (*next_lock)(pthread_mutex_t *mutex);
 
-/* ISO C has no cast from the address of an object to that of a function. */
+/* ISO C cannot cast the address of an object to that of a function. */
 static void find(const char *name, void *function)
 {
     void *address = dlsym(RTLD_NEXT, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A, B and C. They are in a file of their own so that the compiler knows nothing of how they are called. */
+/* A, B and C. They have their own file so that the compiler cannot use what it knows of their callers. */
 #include "baselines.h"
 
 #include <float.h>
@@ -14,7 +14,7 @@ static uint64_t split_mix(uint64_t *state)
     return value ^ (value >> 31);
 }
 
-/* Below n, by a multiplication where a remainder would take a division. n is at most 2^32. */
+/* A number below n, which is at most 2^32. A remainder would need a division, which is slower. */
 static uint64_t draw(uint64_t *generator, uint64_t n)
 {
     return ((split_mix(generator) >> 32) * n) >> 32;
@@ -42,8 +42,7 @@ static inline uint64_t limit(const kvca_params *params, uint64_t capacity)
     return product >= 0x1p64 ? UINT64_MAX : (uint64_t)product;
 }
 
-/* The best key so far. The rows that have it are collected in the drawer: a store for each costs less than to draw again
- * whenever one is found. */
+/* The best key so far. The drawer collects the rows that have it. A store for each costs less than a draw for each. */
 struct best {
     uint64_t first;
     double second;
@@ -200,7 +199,7 @@ size_t minimum_select(const double *costs, size_t count, uint64_t *generator, si
 
 /* C */
 
-/* Few pools are full, so the fallback is looked for in a pass of its own and costs the others nothing. */
+/* Few pools are full. The fallback has its own pass, so it costs other pools nothing. */
 static void plain_fallback(const struct row *rows, size_t count, uint64_t request, struct best *best, size_t *tied)
 {
     for (size_t i = 0; i < count; i++) {
@@ -227,7 +226,7 @@ static inline void plain(const kvca_params *params, const struct row *rows, size
         uint64_t blocks = with_request(row->decode_cost_blocks, request);
         uint64_t capacity = known_capacity(params, row->total_kv_blocks);
         if (multipliers && !is_sound(row)) {
-            *selection = (kvca_selection){.ties = 0}; /* kvca_select answers with an error */
+            *selection = (kvca_selection){.ties = 0}; /* kvca_select returns an error */
             return;
         }
         if (filtered && capacity == 0) {

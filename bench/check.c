@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Before anything is timed: all subjects give the same answers. A fast wrong answer is no baseline. */
+/* Checks before the timing that all subjects give the same answers. A fast wrong answer is no baseline. */
 #include <string.h>
 
 #include "common.h"
 #include "trial.h"
 
-/* What is being checked, for the message. */
+/* For the message. */
 struct place {
     const struct trial *trial;
     size_t set;
@@ -25,7 +25,7 @@ static void expect(const struct place *place, const char *what, size_t found, si
     }
 }
 
-/* The row may be any of those that tie. */
+/* The row may be any of the tied rows. */
 static void expect_tied(const struct place *place, const kvca_policy *policy, const kvca_ranks *ranks,
                         const kvca_selection *picked, size_t row)
 {

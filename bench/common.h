@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every part of the benchmark needs. */
 #ifndef BENCH_COMMON_H
 #define BENCH_COMMON_H
 
@@ -8,7 +7,7 @@
 
 #include <kvca/kvca.h>
 
-/* A benchmark that cannot go on says why and ends. */
+/* Ends the benchmark with a message. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
 #endif
@@ -23,7 +22,7 @@ static inline void must(kvca_status status)
     }
 }
 
-/* Zeroed, and aligned to a cache line. */
+/* Zeroed memory, aligned to a cache line. */
 void *allocate(size_t count, size_t size);
 
 /* In rising order. */
@@ -32,8 +31,7 @@ void sort(double *values, size_t count);
 /* Nanoseconds since some moment. */
 double now(void);
 
-/* A linear congruential generator (Knuth, MMIX), of which the upper 31 bits are used. It is in a header because it runs
- * inside the timed loops, where it must cost next to nothing. */
+/* The upper 31 bits of a linear congruential generator (Knuth, MMIX). It is inline because the timed loops call it. */
 static inline uint64_t next_random(uint64_t *state)
 {
     *state = *state * 6364136223846793005 + 1442695040888963407;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * D, the floor: what any code must do that looks at every rank once. It loads each value and folds it into a minimum,
- * with four accumulators, so that it waits for loads and not for the last minimum.
+ * D, the floor: the least work of any code that looks at every rank once. It folds each value into a minimum. It has
+ * four accumulators, so that it waits for loads and not for the last minimum.
  *
- * The vector code takes the first and the last vector before the loop, so that what is left of a count that is no
- * multiple needs no code of its own: a value may be taken twice without harm.
+ * The vector code takes the first and the last vector before the loop. So a remainder needs no code: to take a value
+ * twice does no harm.
  */
 #include "baselines.h"
 
@@ -14,7 +14,7 @@
 #define HAS_VECTORS 1
 #include <immintrin.h>
 #else
-#define HAS_VECTORS 0 /* the plain loops, which compilers for arm64 make vectors of */
+#define HAS_VECTORS 0 /* compilers for arm64 vectorize the plain loops */
 #endif
 
 static uint64_t bits(double value)
@@ -54,7 +54,7 @@ static uint64_t plain_four(const uint64_t *a, const uint64_t *b, const uint64_t 
 
 #if HAS_VECTORS
 
-/* AVX2. It has a minimum of doubles alone, which orders integers below 2^63 - 2^52 as doubles with their bits. */
+/* AVX2 has no minimum of 64-bit integers. That of doubles gives the same order for bits below 2^63 - 2^52. */
 
 #define AVX2_PART static inline __attribute__((target("avx2"), always_inline))
 #define AVX2_WHOLE static __attribute__((target("avx2")))
@@ -69,7 +69,7 @@ AVX2_PART __m256d fold4(__m256d minimum, const void *column, size_t row)
     return _mm256_min_pd(minimum, load4(column, row));
 }
 
-/* Of at least 4 rows, in each lane. */
+/* The minimum in each lane. There are at least 4 rows. */
 AVX2_PART __m256d scan4(const void *column, size_t count)
 {
     size_t last = count - 4;
@@ -119,7 +119,7 @@ AVX2_WHOLE uint64_t avx2_four(const uint64_t *a, const uint64_t *b, const uint64
     return sum2(join4(scan4(a, count), scan4(b, count)), join4(scan4(c, count), scan4(d, count)));
 }
 
-/* AVX-512. Few rows are sooner done with vectors half as wide, which are sooner folded into one number. */
+/* AVX-512. Few rows are faster with AVX2, whose vectors are faster to fold into one number. */
 
 #define FEW_ROWS 64
 
@@ -136,7 +136,7 @@ AVX512_PART __m512i fold8(__m512i minimum, const void *column, size_t row)
     return _mm512_min_epu64(minimum, load8(column, row));
 }
 
-/* Of at least 8 rows. */
+/* The minimum in each lane. There are at least 8 rows. */
 AVX512_PART __m512i scan8(const void *column, size_t count)
 {
     size_t last = count - 8;

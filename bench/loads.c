@@ -9,14 +9,14 @@
 #define ROWS_IN_A_LINE 8
 #define WORKER_RANKS 8 /* dp_size: the ranks of a worker share its capacity and its multiplier */
 
-/* All sets of a size have about so many rows together, at every size but the largest: too many to be learnt, and few
- * enough that a subject's data stays in the level 2 cache of most machines, as a router's own would. The same for the
- * bytes of all pools. */
+/* The rows of all sets together, except at the largest sizes. They are too many for a branch predictor to learn. They
+ * are few enough for the level 2 cache of most machines, where a router's data would be. The bytes of all pools are
+ * bounded for the same reasons. */
 #define ALL_ROWS 16384
 #define POOLS_BYTES 65536
 #define FEWEST_SETS 4
 
-/* From this many ranks on pools are copied; no predictor learns even one of them. */
+/* From this many ranks on, pools are copies: no predictor learns even one of them. */
 #define RANKS_OF_COPIED_POOLS 4096
 
 static const char *const profile_names[PROFILES] = {"random", "all tied", "all over", "idle", "unknown"};
@@ -51,7 +51,7 @@ static void make_ranks(struct loads *loads, uint64_t *random)
     }
 }
 
-/* What a worker has, the same for its ranks. */
+/* The values that all ranks of a worker share. */
 static void make_worker(const struct loads *loads, struct row *row, uint64_t *random)
 {
     static const uint64_t capacities[] = {40000, 50000, 60000, 80000};
@@ -65,7 +65,7 @@ static void make_worker(const struct loads *loads, struct row *row, uint64_t *ra
     }
 }
 
-/* What is booked on a rank. About one rank in 14 has less room than a request takes. */
+/* The bookings of a rank. On about one rank in 14 a request does not fit. */
 static void make_load(const struct loads *loads, struct row *row, uint64_t *random)
 {
     row->active_requests = between(random, 5, 60);
@@ -90,7 +90,7 @@ static void make_rows(const struct loads *loads, size_t set, uint64_t *random)
             make_worker(loads, &rows[rank], random);
         }
         make_load(loads, &rows[rank], random);
-        /* One in ten is as loaded as another one. */
+        /* One rank in ten has the same load as another. */
         if (rank > 0 && between(random, 1, 10) == 1) {
             const struct row *other = &rows[next_random(random) % rank];
             rows[rank].active_requests = other->active_requests;
@@ -99,7 +99,6 @@ static void make_rows(const struct loads *loads, size_t set, uint64_t *random)
     }
 }
 
-/* The same rows as columns and costs. */
 static void lay_out_columns(const struct loads *loads, size_t set)
 {
     for (size_t rank = 0; rank < loads->ranks; rank++) {
@@ -134,14 +133,14 @@ static void fill_router(const struct loads *loads, size_t set)
     }
 }
 
-/* The smallest table with a power of two of slots of which at most half are used. */
+/* The smallest power of two that leaves at least half of the slots empty. */
 static size_t slots_for(size_t entries)
 {
     size_t slots = 2 * power_below(entries);
     return slots < 2 * entries ? 2 * slots : slots;
 }
 
-/* All routers' tables lie in two blocks. */
+/* The tables of all routers are in two blocks of memory. */
 static void make_routers(struct loads *loads)
 {
     size_t worker_slots = slots_for((loads->ranks + WORKER_RANKS - 1) / WORKER_RANKS);
@@ -190,7 +189,7 @@ void loads_make(struct loads *loads, size_t ranks, enum profile profile, uint64_
     make_routers(loads);
 }
 
-/* Books a rank's load through the one call that books, with all other slots shut out. */
+/* Books the load of a rank. Only kvca_pool_place() books, so only this slot is eligible. */
 static void book(const struct loads *loads, size_t set, uint32_t slot, uint64_t *eligible)
 {
     const struct row *row = &loads->rows[set * loads->stride + slot];
@@ -204,7 +203,7 @@ static void book(const struct loads *loads, size_t set, uint32_t slot, uint64_t 
     eligible[slot / 64] = 0;
 }
 
-/* A rank is booked on before the next one is put, so that a place has fewer ranks to look at. */
+/* Books on each rank before it puts the next, so that kvca_pool_place() looks at fewer ranks. */
 static void make_pool(const struct loads *loads, size_t set, const kvca_params *params)
 {
     kvca_pool *pool;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The data that everything is timed on: sets of ranks, each set laid out once for every subject. There are so many of
- * them, taken in a random order, that a branch predictor cannot learn what is in them.
+ * The data for all timings: sets of ranks, each in the layout of every subject. There are many sets in a random order,
+ * so a branch predictor cannot learn them.
  */
 #ifndef BENCH_LOADS_H
 #define BENCH_LOADS_H
@@ -15,7 +15,7 @@ enum profile {
     PROFILE_TIED,    /* all ranks alike, with room */
     PROFILE_OVER,    /* every rank past its capacity */
     PROFILE_IDLE,    /* nothing booked */
-    PROFILE_UNKNOWN, /* as random, but no capacity is known */
+    PROFILE_UNKNOWN, /* like random, but no capacity is known */
     PROFILES
 };
 
@@ -24,7 +24,7 @@ const char *profile_name(enum profile profile);
 struct loads {
     enum profile profile;
     size_t ranks;  /* in a set */
-    size_t stride; /* rows from one set to the next: whole cache lines */
+    size_t stride; /* rows from one set to the next, in whole cache lines */
     size_t sets;   /* a power of two */
     /* The same ranks in every set. */
     uint64_t *worker_id;
@@ -39,7 +39,7 @@ struct loads {
     /* By set. */
     uint64_t *request_blocks;
     struct router *routers;
-    /* For the first `pools` sets, a power of two; 0 where there are none. All in one block, pool_bytes apart. */
+    /* For the first `pools` sets: a power of two, or 0. The pools are in one block, pool_bytes apart. */
     size_t pools;
     size_t pool_bytes;
     unsigned char *pool_memory;
@@ -53,10 +53,10 @@ void loads_make(struct loads *loads, size_t ranks, enum profile profile, uint64_
 void loads_make_pools(struct loads *loads, const kvca_params *params);
 void loads_free(struct loads *loads);
 
-/* Large pools are all copies of the first one: booking their loads takes long. */
+/* Large pools are copies of the first one, because it takes long to book their loads. */
 bool loads_pool_is_copy(const struct loads *loads, size_t set);
 
-/* A set as kvca_select() takes it, with the column of multipliers or without. */
+/* A set for kvca_select(), with or without the column of multipliers. */
 static inline kvca_ranks loads_columns(const struct loads *loads, size_t set, bool multipliers)
 {
     size_t first = set * loads->stride;

@@ -14,7 +14,6 @@
 #include "baselines.h"
 #include "commit.h"
 
-/* Which of the library's code runs here. */
 #define LIBRARY_CODE kvca_variant()
 
 #define BUSY 0.5 /* runnable processes for each processor */
@@ -52,7 +51,7 @@ static bool read_line(const char *path, char *line, size_t size)
     return read;
 }
 
-/* As the kernel lists them, which it need not. */
+/* From the kernel, which may not list them. */
 static bool print_listed_caches(void)
 {
     char path[96];
@@ -74,7 +73,7 @@ static bool print_listed_caches(void)
     return any;
 }
 
-/* As the C library knows them, if it does. */
+/* From the C library, which may not know them. */
 static void print_known_caches(void)
 {
 #ifdef _SC_LEVEL1_DCACHE_SIZE
@@ -126,8 +125,8 @@ void machine_warn_of_load(void)
     double load;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     if (getloadavg(&load, 1) == 1 && processors > 0 && load > BUSY * (double)processors) {
-        printf("WARNING: the machine is busy: its load average is %.2f on %ld processors, and above %.2f figures "
-               "are to be quoted with their spread.\n",
+        printf("WARNING: the machine is busy: its load average is %.2f on %ld processors. Above %.2f, "
+               "quote figures with their spread.\n",
                load, processors, BUSY * (double)processors);
     }
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a figure means nothing without: the machine, the build, and whether the machine was quiet. */
+/* Prints what figures depend on: the machine, the build, and whether the machine is quiet. */
 #ifndef BENCH_MACHINE_H
 #define BENCH_MACHINE_H
 
 void machine_print(void);
 
-/* Warns where other work keeps the machine busy as the benchmark starts. */
+/* Warns if other work keeps the machine busy at the start. */
 void machine_warn_of_load(void);
 
 #endif

@@ -16,7 +16,7 @@ struct entry {
 
 #define MOST_ENTRIES (SCENARIOS * SUBJECTS * MODES)
 
-/* Nanoseconds for a pick, of one size. */
+/* The nanoseconds of a pick at one size. */
 struct samples {
     double of[SCENARIOS][SUBJECTS][MODES][MOST_ROUNDS];
 };
@@ -42,7 +42,7 @@ const char *mode_name(enum mode mode)
     return mode_names[mode];
 }
 
-/* Written so that the picks are needed. */
+/* Is written so that the compiler keeps the picks. */
 static volatile uint64_t sink;
 
 static bool is_of_pool(enum subject subject)
@@ -50,7 +50,7 @@ static bool is_of_pool(enum subject subject)
     return subject >= SUBJECT_PLACE && subject <= SUBJECT_RELEASE;
 }
 
-/* The data of the entry before is in the caches: each set is picked from once before the clock starts. */
+/* The caches hold the data of the last entry, so each set is visited once before the clock starts. */
 static void time_picks(const struct entry *entry, struct samples *samples, size_t round)
 {
     sink += trial_visit(entry->trial, entry->subject);
@@ -82,7 +82,7 @@ static void time_entry(const struct entry *entry, struct samples *samples, size_
     }
 }
 
-/* How many picks or batches last about as long as the plan's batch, by the faster of two tries. */
+/* Finds how many picks or batches last about `batch` nanoseconds, by the faster of two tries. */
 static void calibrate(struct entry *entry, double batch)
 {
     double fastest = HUGE_VAL;
@@ -101,7 +101,7 @@ static void calibrate(struct entry *entry, double batch)
     entry->repeats = repeats < FEWEST_PICKS ? FEWEST_PICKS : repeats;
 }
 
-/* Grow and release are timed by the entry of place. */
+/* The entry of place also times grow and release. */
 static bool has_entry(const struct trial *trial, enum subject subject)
 {
     return trial_has(trial, subject) && subject != SUBJECT_GROW && subject != SUBJECT_RELEASE;

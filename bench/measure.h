@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The timing. All subjects of a size are timed once in each round, in an order that turns from round to round, so that
- * what disturbs the machine disturbs them alike. Ratios are taken within rounds.
+ * The timing. Each round times all subjects of a size once. The order changes from round to round, so that disturbances
+ * affect all subjects equally. Ratios are taken within a round.
  */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
@@ -17,7 +17,7 @@
 
 #define MOST_ROUNDS 1001
 
-/* The parameters of the policy, and the loads that it is timed on. */
+/* The loads, and the parameters of the policy. */
 enum scenario {
     SCENARIO_RANDOM,
     SCENARIO_TIED,
@@ -29,7 +29,7 @@ enum scenario {
     SCENARIOS
 };
 
-#define FIRST_SETTING SCENARIO_FRACTION /* from here on it is the parameters that differ, at a few sizes */
+#define FIRST_SETTING SCENARIO_FRACTION /* from here on the parameters differ; timed at a few sizes */
 
 const char *scenario_name(enum scenario scenario);
 
@@ -43,7 +43,7 @@ enum subject {
     SUBJECT_SELECT,
     SUBJECT_SELECT_MULTIPLIERS,
     SUBJECT_PLACE,
-    SUBJECT_PLACE_ELIGIBLE, /* the request names the ranks that it may be placed on: all */
+    SUBJECT_PLACE_ELIGIBLE, /* the request has a bitmap of eligible ranks: all */
     SUBJECT_GROW,
     SUBJECT_RELEASE,
     SUBJECTS
@@ -52,20 +52,20 @@ enum subject {
 const char *subject_name(enum subject subject);
 
 enum mode {
-    MODE_LATENCY,    /* a pick waits for the last one, as where it changed the loads */
+    MODE_LATENCY,    /* a pick waits for the last one, as if that had changed the loads */
     MODE_THROUGHPUT, /* picks may overlap */
     MODES
 };
 
 const char *mode_name(enum mode mode);
 
-/* Of one subject, over the rounds. */
+/* The figures of one subject over all rounds. */
 struct figures {
     bool measured;
     double median; /* nanoseconds for one pick */
     double low;    /* 10th percentile */
     double high;   /* 90th */
-    /* Medians of the ratios; 0 where there is nothing to compare with. */
+    /* Medians of ratios; 0 if there is nothing to compare with. */
     double to_plain;  /* C */
     double to_floor;  /* D */
     double to_random; /* the same subject on random loads */
@@ -75,16 +75,16 @@ struct plan {
     size_t sizes;
     size_t ranks[MOST_SIZES];
     size_t rounds;
-    double batch; /* nanoseconds that are timed at once, at least */
+    double batch; /* at least this many nanoseconds are timed at once */
     uint64_t seed;
 };
 
 struct results {
     struct figures of[MOST_SIZES][SCENARIOS][SUBJECTS][MODES];
-    uint64_t warnings; /* that the library gave */
+    uint64_t warnings; /* by the library */
 };
 
-/* Checks on every set that all subjects give the same answers, then times them. */
+/* Checks that all subjects give the same answers on every set. Then times them. */
 void measure(const struct plan *plan, size_t size, struct results *results);
 
 #endif

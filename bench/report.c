@@ -3,8 +3,8 @@
 
 #include <kvca/pool.h>
 
-/* How far apart the 90th and 10th percentile of C and of D may be, as a ratio, up to as many ranks as stay in a cache. A
- * neighbour on the same core slows C, which computes, but hardly D, which waits for memory: so both are looked at. */
+/* The largest ratio of the 90th to the 10th percentile on a quiet machine, for C and D at sizes that stay in a cache. A
+ * neighbour on the same core slows C, which computes. It hardly slows D, which waits for memory. */
 #define QUIET_SPREAD 1.25
 #define QUIET_RANKS 1024
 
@@ -169,9 +169,9 @@ void report_noise(const struct plan *plan, const struct results *results)
         }
     }
     if (worst > QUIET_SPREAD) {
-        printf("\nWARNING: the machine was not quiet: at %zu ranks the 90th percentile of %s, which does the same "
-               "work in each\nround, is %.2f times its 10th, and from %.2f on figures are to be quoted with their "
-               "spread. Stop other work, and\nkeep the run on one processor (taskset -c 1).\n",
+        printf("\nWARNING: the machine was not quiet. At %zu ranks the 90th percentile of %s is %.2f times its 10th, "
+               "although each\nround does the same work. From %.2f on, quote figures with their spread. Stop other "
+               "work, and keep the run\non one processor (taskset -c 1).\n",
                worst_ranks, subject_name(worst_subject), worst, QUIET_SPREAD);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the figures say: tables, targets, and a file for plots. */
+/* Reports the figures: tables, targets, and a file for plots. */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
@@ -11,7 +11,7 @@ void report_tables(const struct plan *plan, const struct results *results);
 void report_pools(const struct plan *plan, const struct results *results);
 void report_targets(const struct plan *plan, const struct results *results);
 
-/* Warns where what does the same work in each round does not take the same time. */
+/* Warns if the same work takes different times in different rounds. */
 void report_noise(const struct plan *plan, const struct results *results);
 
 void report_csv(FILE *file, const struct plan *plan, const struct results *results);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a pick costs: kvca_select() and kvca_pool_place() against the four baselines of baselines.h, on the same data, in
- * turns, for 1 to 16384 ranks. `select_bench --help` tells its options.
+ * Measures what a pick costs. Compares kvca_select() and kvca_pool_place() with the four baselines of baselines.h on the
+ * same data, in turns, for 1 to 16384 ranks.
  */
 #define _POSIX_C_SOURCE 200809L
 
@@ -42,10 +42,10 @@ static const char usage[] =
     "Times kvca_select and kvca_pool_place against plainer code and against the floor.\n"
     "\n"
     "  --ranks N[,N]...  only these numbers of ranks, each 1 to 65536, at most 16 of them\n"
-    "  --rounds N        how often everything is timed, 1 to 1001 (201)\n"
-    "  --seed N          of the loads and of all draws (20250601)\n"
+    "  --rounds N        how often everything is timed, 1 to 1001 (default 201)\n"
+    "  --seed N          seed of the loads and of all draws (default 20250601)\n"
     "  --csv FILE        also write all figures to FILE\n"
-    "  --quick           a few short rounds up to 1024 ranks, to see that it runs; the figures are of no use\n"
+    "  --quick           a few short rounds up to 1024 ranks, as a test; the figures have no meaning\n"
     "  --help            print this and exit\n";
 
 /* Wherever --quick stands, it leaves alone what other options say. */
@@ -83,7 +83,7 @@ static void apply(struct options *options, int option, const char *value)
     case 'h':
         fputs(usage, stdout);
         exit(0);
-    default: /* getopt_long has said what is wrong */
+    default: /* getopt_long has printed a message */
         fputs("Try 'select_bench --help'.\n", stderr);
         exit(2);
     }
@@ -134,7 +134,7 @@ static void print_head(const struct options *options)
 {
     machine_print();
     printf("run        seed %" PRIu64 ", %zu rounds, at least %.0f us timed at once%s\n", options->plan.seed,
-           options->plan.rounds, options->plan.batch / 1e3, options->quick ? "; QUICK: not to be quoted" : "");
+           options->plan.rounds, options->plan.batch / 1e3, options->quick ? "; QUICK: do not quote" : "");
     machine_warn_of_load();
     fflush(stdout);
 }
@@ -143,8 +143,11 @@ int main(int argc, char **argv)
 {
     static struct results results;
     struct options options = parse(argc, argv);
-    option_variant(kvca_variant());
-    /* Opened first: a run is not to be lost for a path. */
+    const char *wanted = getenv("KVCA_VARIANT");
+    if (wanted && strcmp(wanted, kvca_variant()) != 0) {
+        fail("KVCA_VARIANT is \"%s\", but this processor has no such variant", wanted);
+    }
+    /* Opened first, so that a wrong path does not waste a run. */
     FILE *csv = options.csv ? open_csv(options.csv) : NULL;
     double start = now();
     print_head(&options);
@@ -160,7 +163,6 @@ int main(int argc, char **argv)
         close_csv(csv, options.csv);
     }
     printf("\n%s%" PRIu64 " warnings of unknown capacities were given; %.0f s\n",
-           options.quick ? "QUICK: these figures are not to be quoted. " : "", results.warnings,
-           (now() - start) / 1e9);
+           options.quick ? "QUICK: do not quote these figures. " : "", results.warnings, (now() - start) / 1e9);
     return 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How the time of a pick grows with the ranks, from the figures of select_bench.
+"""Plots how the time of a pick grows with the ranks, from the figures of select_bench.
 
     build/bench/select_bench --csv select.csv
     bench/select_plot.py select.csv docs/performance/growth.svg
@@ -12,7 +12,7 @@ import csv
 import math
 import subprocess
 
-# Subject, label, colour (from the palette of Okabe and Ito, which colour-blind readers can tell apart), dash, point.
+# Subject, label, colour (of the palette of Okabe and Ito, for colour-blind readers), dash, point.
 CURVES = [
     ("A", "A: a router's pipeline", "#777777", 1, 9),
     ("C", "C: the rule, written plainly", "#D55E00", 1, 5),
@@ -36,7 +36,7 @@ def read(path):
 
 
 def label_heights(ends, low, high):
-    """Where the labels of curves that end at `ends` go, as shares of the plot's height: apart, in the same order."""
+    """The labels' heights, as shares of the plot's height. They are GAP apart, in the order of the curves' ends."""
     heights = {name: math.log(end / low) / math.log(high / low) for name, end in ends.items()}
     order = sorted(heights, key=heights.get)
     for _ in range(100):

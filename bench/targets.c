@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the library promises of its speed, held against the figures for latency. */
+/* Compares the targets of speed with the figures for latency. */
 #include "report.h"
 
 #include <stdint.h>
 
 enum against { AGAINST_PLAIN, AGAINST_FLOOR, AGAINST_RANDOM };
 
-/* A ratio that is to be at most `most`, at all sizes from `least_ranks` to `most_ranks`. */
+/* A ratio that must be at most `most`, at all sizes from `least_ranks` to `most_ranks`. */
 struct target {
     const char *text;
     enum scenario scenario;
@@ -65,7 +65,7 @@ static void print_target(const struct target *target, const struct plan *plan, c
            scenario_name(target->scenario), worst, worst_ranks);
 }
 
-/* Where the plain loop is the faster one, in any profile and setting. */
+/* Prints where C is faster. Returns whether it is anywhere. */
 static bool print_slower(const struct plan *plan, const struct results *results, enum scenario scenario,
                          enum subject subject)
 {

@@ -12,11 +12,11 @@
 #define ALWAYS_INLINE inline
 #endif
 
-/* A batch of bookings is one a pool, or one for every 64 ranks of it where that is more, so that loads hardly change;
- * and no more than keeps a batch short. */
+/* A batch has a booking for every 64 ranks of a pool, and at least one. Fewer bookings hardly change the loads, and a
+ * maximum keeps the batch short. */
 #define RANKS_OF_A_BOOKING 64
 #define MOST_BOOKINGS_OF_A_POOL 16
-#define FEWEST_BOOKINGS 64 /* of a batch: looking at the clock must not count */
+#define FEWEST_BOOKINGS 64 /* of a batch, so that reading the clock does not count */
 
 static size_t bookings_of_a_pool(size_t ranks)
 {
@@ -81,7 +81,7 @@ void trial_free(struct trial *trial)
     free(trial->all_eligible);
 }
 
-/* Picks: each returns the row, D its number. */
+/* The picks. Each returns the row, except D, which returns its sum. */
 
 static ALWAYS_INLINE uint64_t pick_from(kvca_policy *policy, const kvca_ranks *ranks)
 {
@@ -157,9 +157,9 @@ static ALWAYS_INLINE uint64_t pick_floor_multipliers(struct trial *trial, size_t
 typedef uint64_t pick_function(struct trial *trial, size_t set);
 
 /*
- * The loop that is timed. The set of a pick is random, so that the sets never come in an order that could be learnt; for
- * latency the last pick is added, so that no part of a pick can begin before the last one is known. (Were the last pick
- * alone to choose the next set, the picks would soon run in a short circle.)
+ * The timed loop. The set of each pick is random, so that no order can be learnt. For latency the last pick is added to
+ * it, so that a pick cannot begin before the last one is known. (If only the last pick chose the next set, the picks
+ * would soon run in a short circle.)
  */
 static ALWAYS_INLINE uint64_t run(struct trial *trial, enum mode mode, size_t picks, pick_function *pick)
 {
@@ -178,7 +178,7 @@ static ALWAYS_INLINE uint64_t run(struct trial *trial, enum mode mode, size_t pi
     return picked;
 }
 
-/* Each subject and mode has a loop of its own, with the pick in it. */
+/* Each subject and mode has its own loop, with the pick inlined. */
 typedef uint64_t loop_function(struct trial *trial, size_t picks);
 
 #define LOOPS(pick)                                                                                                  \
@@ -250,7 +250,7 @@ bool trial_has(const struct trial *trial, enum subject subject)
     }
 }
 
-/* The pools. A host checks each status, and so does this. */
+/* The pools. Each status is checked, as a host would do. */
 
 static void place_batch(struct trial *trial, const uint64_t *eligible, enum mode mode)
 {
@@ -267,7 +267,7 @@ static void place_batch(struct trial *trial, const uint64_t *eligible, enum mode
     }
 }
 
-/* Calls that answer with a status alone: for latency, that is what the next one waits for. It is 0. */
+/* These calls return only a status, which is 0. For latency, the next call waits for it. */
 static void grow_batch(struct trial *trial, enum mode mode)
 {
     size_t last = 0;

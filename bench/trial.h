@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One scenario at one size: what the subjects need to run, the loops that are timed, and the check before. */
+/* One scenario at one size: the data of the subjects, the timed loops, and the check before. */
 #ifndef BENCH_TRIAL_H
 #define BENCH_TRIAL_H
 
@@ -26,19 +26,19 @@ struct trial {
 void trial_make(struct trial *trial, enum scenario scenario, const struct loads *loads, uint64_t seed);
 void trial_free(struct trial *trial);
 
-/* Ends the benchmark where two subjects differ. */
+/* Ends the benchmark if two subjects differ. */
 void trial_check(struct trial *trial);
 
 /* Whether the subject is timed in this scenario. GROW and RELEASE are timed with PLACE. */
 bool trial_has(const struct trial *trial, enum subject subject);
 
-/* Picks from each set once, in their order. (Not of a pool: those are below.) */
+/* Picks from each set once, in their order. Not for pools. */
 uint64_t trial_visit(struct trial *trial, enum subject subject);
 
-/* Picks `picks` times; returns something made of all the picks. */
+/* Picks `picks` times. Returns a value that depends on all picks. Not for pools. */
 uint64_t trial_run(struct trial *trial, enum subject subject, enum mode mode, size_t picks);
 
-/* The nanoseconds of `batches` batches of placing, growing and releasing. Afterwards the pools are as before. */
+/* Times `batches` batches of placing, growing and releasing, in nanoseconds. It leaves the pools unchanged. */
 struct pool_times {
     double place;
     double grow;

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the nginx module costs, and what it places: kvca against least_conn, in one nginx, in turns.
+"""Compares kvca with least_conn in one nginx, in turns: what they cost, and where they place requests.
 
     bench/nginx/bench.py --module BUILD/src/nginx/ngx_http_kvca_module.so [--clock MODULE] [--quick] [PART...]
 
-Parts (all of them without one):
-    cost       requests a second, and processor time of the workers for each, with 4 and 64 ranks; wrk asks, and an
-               nginx that answers at once is the ranks
-    inside     nanoseconds in the module for each request; MODULE is ngx_http_kvca_module_clock.so
-    placement  requests that a rank was sent past its capacity, as the ranks themselves see it: ranks of unequal and of
-               equal sizes, prompts of mixed lengths, answers that take their time
+Parts (default: all):
+    cost       requests a second and the workers' processor time for a request, with 4 and 64 ranks. wrk sends requests.
+               Another nginx plays the ranks and answers at once.
+    inside     nanoseconds in the module for each request. MODULE is ngx_http_kvca_module_clock.so.
+    placement  requests that were sent to a rank past its capacity, counted by the ranks. Ranks are of unequal and equal
+               sizes, prompts of mixed lengths, and answers take time.
 
-Takes 5 minutes, or 90 s with --quick. Status 77 where nginx, wrk or a module is missing.
+Takes 5 minutes, or 90 s with --quick. The status is 77 if nginx, wrk or a module is missing.
 """
 
 import argparse
@@ -56,7 +56,7 @@ location = /kvca { kvca_status json; }
 
 @dataclasses.dataclass
 class Arm:
-    """A way to balance. Its upstream is told from the other arms' by its name without what no name may have."""
+    """A way to balance. The name of its upstream is made from its name."""
     name: str
     method: str
     zone: bool = True
@@ -123,7 +123,7 @@ class Ranks:
 
 
 def wrk(port, path, seconds):
-    """Runs wrk; how many requests were answered, and how many a second."""
+    """Runs wrk. Returns how many requests were answered, and how many a second."""
     command = [shutil.which("wrk"), "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-H", "X-Prompt-Tokens: 1600",
                f"http://127.0.0.1:{port}/{path}"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
@@ -135,7 +135,7 @@ def wrk(port, path, seconds):
 
 
 def processor_seconds(pids):
-    """User and system time of processes."""
+    """User and system time of processes, in seconds."""
     total = 0
     for pid in pids:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()
@@ -159,7 +159,7 @@ def measure(nginx, arm, seconds):
 
 
 def rounds_of(arms, rounds, measured):
-    """What measured(arm) gave in each round, by the arm's name. The order of the arms changes from round to round."""
+    """The results of measured(arm) in each round, by the arm's name. The order of the arms changes in each round."""
     order, results = random.Random(1), {arm.name: [] for arm in arms}
     for _ in range(rounds):
         for arm in order.sample(arms, len(arms)):
@@ -205,7 +205,7 @@ def inside(options, ranks):
     for line in lines:
         print("    " + line.partition("kvca clock: ")[2])
     if len(lines) != WORKERS:
-        raise AssertionError(f"{len(lines)} workers told their times")
+        raise AssertionError(f"{len(lines)} of {WORKERS} workers wrote their times")
 
 
 # Part "placement".
@@ -215,7 +215,7 @@ PLACEMENT_ARMS = [
     Arm("least_conn", LEAST), Arm("least_conn, weight=capacity", LEAST, weights=True),
 ]
 SIZES = {"unequal ranks": [800, 800, 400, 400, 400, 200, 200, 200], "equal ranks": [425] * 8}
-# Share of the requests, blocks from and to, seconds from and to.
+# The share of the requests, their least and most blocks, their least and most seconds.
 MIX = [(0.70, 2, 20, 0.05, 0.3), (0.25, 20, 60, 0.1, 0.5), (0.05, 80, 160, 0.2, 0.8)]
 
 
@@ -226,7 +226,7 @@ def draw(generator):
 
 
 def clients_for(share, capacities):
-    """How many clients keep about that share of all capacity booked, at one request each at any time."""
+    """The number of clients, each with one request at a time, that keep about that share of all capacity booked."""
     generator = random.Random(1)
     drawn = [draw(generator) for _ in range(20000)]
     blocks = sum(blocks * seconds for blocks, seconds in drawn) / sum(seconds for _, seconds in drawn)
@@ -234,7 +234,7 @@ def clients_for(share, capacities):
 
 
 def place(nginx, backends, arm, clients, seconds, seed):
-    """[requests, those rejected, those past a capacity, those of them while another rank had room]"""
+    """[requests, rejected, past a capacity, past a capacity while another rank had room]"""
     def ask(_client, _number, generator):
         blocks, hold = draw(generator)
         return harness.Ask(f"/{arm.upstream}?hold={hold:.3f}", {"X-Prompt-Tokens": blocks * harness.BLOCK_SIZE})
@@ -273,7 +273,7 @@ def print_placement(results):
         print(row.format(name, requests, *(f"{count} ({count / requests:.1%})" for count in counts)))
 
 
-# All of it.
+# The program.
 
 
 def version(*command):
@@ -293,8 +293,8 @@ def describe(options):
 
 def missing(options):
     if not harness.find_nginx() or not shutil.which("wrk"):
-        return "there is no nginx or no wrk"
-    return next((f"there is no {path}" for path in (options.module, options.clock)
+        return "nginx or wrk is missing"
+    return next((f"{path} is missing" for path in (options.module, options.clock)
                  if path and not os.path.exists(path)), None)
 
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times what the nginx module does for a request: linked into a copy of the module, for bench.py alone. Each worker
- * writes a line to its standard error, which is nginx's error log, when it ends:
+ * Times the work of the nginx module for a request. It is linked into a copy of the module, only for bench.py. When a
+ * worker ends, it writes a line to its standard error, which is nginx's error log:
  *
  *     kvca clock: init 1000 calls 90 ns median 110 ns mean, get ..., free ..., clock itself 25 ns
  *
- * Nothing is subtracted: each of these times has one reading of the clock in it. The linker brings the calls of
- * ngx_http_kvca_init_peer here (-Wl,--wrap); nginx is given the other two functions by pointers, which are replaced.
+ * Each time includes one reading of the clock. The linker redirects calls of ngx_http_kvca_init_peer to this file
+ * (-Wl,--wrap). The other two functions are pointers in nginx, which are replaced.
  */
 #include "../../src/nginx/ngx_http_kvca.h"
 
@@ -19,7 +19,7 @@
 typedef struct {
     uint64_t calls;
     uint64_t ns;
-    uint64_t buckets[BUCKETS]; /* calls by their time; the last has all longer ones */
+    uint64_t buckets[BUCKETS]; /* calls by their time; the last has all longer calls */
 } tally_t;
 
 static tally_t init_tally;

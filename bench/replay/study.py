@@ -4,8 +4,8 @@
 
     bench/replay/study.py --kvca build/src/tool/kvca --out study CODE.csv CONV.csv MOONCAKE.jsonl
 
-Writes results.csv (every run), tables.md and, where gnuplot is installed, two plots, and says how long it took.
-docs/replay.md says where the traces come from and what the results mean.
+Writes results.csv (every run), tables.md and, if gnuplot is installed, two plots. Prints how long it took.
+docs/replay.md explains the traces and the results.
 """
 import argparse
 import concurrent.futures
@@ -19,23 +19,23 @@ import sys
 import time
 
 SEEDS = 5
-TRACES = [("code", 1024), ("conv", 2048), ("mooncake", 16384)]  # with the KV blocks of a rank
+TRACES = [("code", 1024), ("conv", 2048), ("mooncake", 16384)]  # name, KV blocks of a rank
 POOLS = [("8 equal", 8, False), ("32 equal", 32, False), ("8 unequal", 8, True)]  # unequal: every other rank has half
-# Loads: the mean share of KV blocks in use with default:0, of what it can fill at most (see speed_for).
+# The mean KV blocks in use with default:0, as a share of the most that it can fill (see speed_for).
 LOADS = [("50 %", 0.50), ("80 %", 0.80), ("95 %", 0.95)]
 WEIGHTS = [0, 1, 4, 16, 64, 256, 1024]
 DEFAULTS = [f"default:{weight}" for weight in WEIGHTS]
 KVCA = [f"kvca:{fraction}:{count}:0" for fraction in ("1.0", "0.9", "0.8", "off") for count in ("on", "off")]
 FILTERED = [policy for policy in KVCA if not policy.startswith("kvca:off")]
 OTHERS = ["least_requests", "p2c", "round_robin"]
-# How requests are booked and held, and the policies for which that makes a difference.
+# How requests are booked and held, and the policies that this affects.
 MODES = [
     ("plain", [], DEFAULTS + KVCA + OTHERS),
     ("track", ["--track-output-blocks"], DEFAULTS + KVCA),
     ("hold", ["--hold"], FILTERED),
     ("track+hold", ["--track-output-blocks", "--hold"], FILTERED),
 ]
-# What the model is sensitive to: one change at a time, for a few policies.
+# The sensitivity of the model: one change at a time, for a few policies.
 CHANGES = [
     ("watermark 0", ["--watermark", "0"]),
     ("watermark 0.05", ["--watermark", "0.05"]),
@@ -54,7 +54,7 @@ class Study:
         self.runs = 0
 
     def replay(self, trace, capacity, pool, speed, flags, policies, seeds):
-        """Runs the command; returns a dictionary for each policy and seed."""
+        """Runs the command. Returns a dictionary for each policy and seed."""
         _, ranks, unequal = pool
         command = [self.kvca, "replay", "--format", "json", "--ranks", str(ranks), "--speed", repr(speed), "--capacity",
                    f"{capacity},{capacity // 2}" if unequal else str(capacity), "--seeds", str(seeds)]
@@ -65,9 +65,9 @@ class Study:
         return json.loads(done.stdout)
 
     def speed_for(self, trace, capacity, pool, share):
-        """The speed at which default:0 fills this share of the blocks that it can fill at most.
+        """The speed at which default:0 fills this share of the most blocks that it can fill.
 
-        It cannot fill all: a trace begins and ends, and in an unequal pool the small ranks are full first."""
+        It cannot fill all blocks: a trace begins and ends, and in an unequal pool the small ranks are full first."""
 
         def use(speed):
             return self.replay(trace, capacity, pool, speed, [], ["default:0"], 1)[0]["kv_use"]
@@ -115,7 +115,7 @@ def select(rows, **wanted):
 
 
 def spread(rows, key):
-    """The mean over seeds, and how far the seeds lie from it at the most."""
+    """The mean over seeds, and the largest distance of a seed from it."""
     middle = mean(rows, key)
     return middle, max(abs(row[key] - middle) for row in rows)
 
@@ -143,7 +143,7 @@ NAMED = [
 
 
 def table(rows, pool, load):
-    """A Markdown table of the named settings for one pool and load, the traces side by side."""
+    """A Markdown table of the named settings for one pool and load. The traces are side by side."""
     lines = ["| policy | " + " | ".join(f"{trace}: e2e mean s | wait p99 s | preempted | avoidable" for trace, _ in TRACES)
              + " |", "|---|" + "---:|" * (4 * len(TRACES))]
     for name, mode, policy in NAMED:
@@ -177,7 +177,7 @@ def relative_table(rows):
 
 
 def every_table(rows):
-    """The best and the worst setting of each family, for those who look for one that was not named."""
+    """The best setting of all, and the best that places at once, at every point."""
     lines = ["| trace | pool | load | speed | KV use, default:0 | best of all, e2e mean s | best that places at once | "
              "default:0 |", "|---|---|---|---:|---:|---|---|---:|"]
     for trace, _ in TRACES:
@@ -239,7 +239,7 @@ def claims(rows):
 
 
 def settings_table(rows):
-    """Every setting over all traces and loads: the geometric mean of its mean e2e against default:0, and its worst."""
+    """Mean e2e of every setting as a share of default:0: the geometric mean over traces and loads, and the worst."""
     here = select(rows, change="")
     lines = ["| policy | mode | unequal pool: mean | worst | equal pools: mean | worst |", "|---|---|---:|---:|---:|---:|"]
     found = []
@@ -256,7 +256,7 @@ def settings_table(rows):
 
 
 def sensitivity_table(rows):
-    """How the comparison with default:0 moves when one thing of the model is changed."""
+    """How the comparison with default:0 changes with one change of the model."""
     settings = [("kvca, count on", "plain", "kvca:1.0:on:0"), ("kvca, count off", "plain", "kvca:1.0:off:0"),
                 ("kvca, count on, hold", "hold", "kvca:1.0:on:0"), ("kvca, count off, hold", "hold", "kvca:1.0:off:0")]
     lines = ["| pool, load | trace | change | " + " | ".join(name for name, _, _ in settings) + " |",
@@ -301,7 +301,7 @@ def begin(path, width, height, layout):
 
 
 def latency_plot(rows, path):
-    """Mean e2e against default:0: a panel for each pool, a column for each trace and load."""
+    """Plots mean e2e against default:0: a panel for each pool, a column for each trace and load."""
     places = [(trace, load) for trace, _ in TRACES for load, _ in LOADS]
     spots = [index + index // len(LOADS) for index in range(len(places))]  # a gap between traces
     script = begin(path, 1200, 560, "1,3 margins 0.07,0.99,0.17,0.8 spacing 0.035")
@@ -329,7 +329,7 @@ def latency_plot(rows, path):
 
 
 def overbooking_plot(rows, path):
-    """The share of requests that default:W books past a rank's capacity while another has room; kvca has none."""
+    """Plots the share of requests that default:W books past a capacity while another rank has room. kvca has none."""
     script = begin(path, 1200, 460, "1,3 margins 0.06,0.99,0.17,0.8 spacing 0.045")
     script += ["set label 1 \"Requests booked past a rank's capacity while another rank had room\" at screen 0.5, 0.95 center "
                "font ',17'", "set label 2 'kvca, fraction 1: none' at graph 0.03, first 0 offset 0, -0.9 font ',13'",

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a policy file means: the tree of a document (document.c) to parameters. docs/configuration.md has the grammar
- * for people.
- */
+/* Turns the tree of a policy file (document.c) into parameters. docs/configuration.md has the grammar. */
 #include <kvca/config.h>
 
 #include <stdio.h>
@@ -20,7 +17,7 @@
 #define WORKER_SELECTION "worker_selection"
 #define DEFAULT_SELECTOR "default"
 
-/* The keys of a document that are ours: the parameters, in the order of enum kvca_parameter, and worker_selection. */
+/* The top-level keys that we read: the parameters, in the order of enum kvca_parameter, then worker_selection. */
 static const char *const PARAMETERS[] = {
     [KVCA_CAPACITY_FRACTION] = "capacity_fraction",
     [KVCA_COUNT_PRIORITY] = "count_priority",
@@ -39,10 +36,10 @@ static const char *const ACCEPTED[KVCA_PARAMETERS] = {
     [KVCA_CAPACITY_BLOCKS] = "an integer from 1 to 18446744073709551615, or null to leave it unset",
 };
 
-/* The keys of a document with worker_selection: ours by their order in PARAMETERS, and the router's. */
+/* A document with worker_selection may also have keys of the router. */
 static const struct kvca_schema SECTION_SCHEMA = {"section", PARAMETERS, KVCA_PARAMETERS + 1, true};
 
-/* The keys of worker_selection: the roles, in the order of kvca_role, and the instances. */
+/* The keys of worker_selection: the roles, in the order of kvca_role, then the instances. */
 enum { INSTANCES = 4 };
 static const char *const SELECTION[] = {
     [KVCA_ROLE_DECODE] = "decode", [KVCA_ROLE_PREFILL] = "prefill", [KVCA_ROLE_AGGREGATED] = "aggregated",
@@ -54,11 +51,10 @@ enum { INSTANCE_NAME, INSTANCE_TYPE, INSTANCE_PARAMETERS };
 static const char *const INSTANCE[] = {"name", "type", "parameters"};
 static const struct kvca_schema INSTANCE_SCHEMA = {"key of an instance", INSTANCE, COUNT(INSTANCE), false};
 
-/* What the functions below share. */
 struct reading {
     const struct kvca_document *document;
     kvca_role role;
-    struct kvca_names instances; /* by name, the node of each */
+    struct kvca_names instances; /* the node of each instance, by name */
     kvca_error *error;
 };
 
@@ -96,7 +92,7 @@ static kvca_status read_number(const struct kvca_node *value, double *parameter,
     if (kvca_scalar_double(value, parameter) != KVCA_OK) {
         return KVCA_ERR_NO_MEMORY;
     }
-    /* An infinite number is none that a file may give: what it means in kvca_params, a file says by null. */
+    /* A file says null where kvca_params has infinity. */
     bool accepted = *parameter < HUGE_VAL && kvca_params_validate(params) == KVCA_OK;
     return accepted ? KVCA_OK : KVCA_ERR_CONFIG;
 }
@@ -157,7 +153,7 @@ static bool is_name(const struct kvca_node *node)
     return kvca_scalar_type(node) == KVCA_SCALAR_STRING && node->length > 0 && strlen(node->text) == node->length;
 }
 
-/* The keys of an instance, with its name and type checked to be there. */
+/* Reads the keys of an instance. A name and a type must be there. */
 static kvca_status read_instance_fields(const struct reading *reading, const struct kvca_node *node,
                                         struct kvca_fields *fields)
 {
@@ -199,7 +195,7 @@ static kvca_status register_instance(struct reading *reading, const struct kvca_
     return KVCA_OK;
 }
 
-/* Reads the parameters of an instance of our type. Those of other types are theirs. */
+/* Reads the parameters of an instance of our type. Other types have other parameters. */
 static kvca_status read_instance_parameters(const struct reading *reading, const struct kvca_fields *fields,
                                             struct kvca_policy_file *file)
 {
@@ -232,7 +228,7 @@ static kvca_status check_instances(struct reading *reading, const struct kvca_no
     return status;
 }
 
-/* The instance whose name is most like `name`, or else `default`, for "did you mean"; NULL when there is none. */
+/* The instance name, or `default`, that is most like `name`, for "did you mean". NULL if none is close. */
 static const char *nearest_name(const struct reading *reading, const struct kvca_node *list,
                                 const struct kvca_node *name)
 {
@@ -251,7 +247,6 @@ static const char *nearest_name(const struct reading *reading, const struct kvca
     return kvca_slips(name->text, name->length, DEFAULT_SELECTOR) < least ? DEFAULT_SELECTOR : nearest;
 }
 
-/* Checks that what a role names exists. */
 static kvca_status check_selected(const struct reading *reading, const char *role, const struct kvca_node *name,
                                   const struct kvca_node *list)
 {
@@ -299,7 +294,7 @@ static kvca_status other_type(const struct reading *reading, const struct kvca_n
     return not_selected(reading, type, why);
 }
 
-/* Reads the instance that the role names, in a file that is sound. `key` is the key worker_selection. */
+/* Reads the instance that the role names. The file was checked. `key` is the key worker_selection. */
 static kvca_status read_selected(const struct reading *reading, const struct kvca_node *key,
                                  const struct kvca_fields *selection, struct kvca_policy_file *file)
 {
@@ -344,7 +339,7 @@ static bool has_worker_selection(const struct kvca_document *document, const str
     return key != NULL;
 }
 
-/* A parameter beside worker_selection would have no effect, which its writer did not mean. */
+/* A parameter beside worker_selection would silently have no effect. */
 static kvca_status refuse_stray_parameters(const struct reading *reading, const struct kvca_fields *sections)
 {
     for (int i = 0; i < KVCA_PARAMETERS; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The only file that sees libyaml. It takes libyaml's events, not its ready-made tree: only the events tell a plain
- * scalar from a quoted one and an explicit tag from none, and only so can depth be bounded before it is built.
+ * The only file that uses libyaml. It builds its own tree from libyaml's events. Events distinguish plain from quoted
+ * scalars and show explicit tags, and they let us bound the depth before a tree is built. libyaml's own tree does not.
  */
 #include "config/document.h"
 
@@ -13,15 +13,14 @@
 #include "config/names.h"
 
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-/* gcc 12's -fanalyzer loses sight of document->nodes in the events' loop and calls it leaked. Leak checkers at run
- * time, valgrind's and LeakSanitizer's, find nothing. */
+/* gcc 12's -fanalyzer wrongly reports document->nodes as leaked. valgrind and LeakSanitizer find no leak. */
 #pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
 #endif
 
 /* A list or mapping that is being read. */
 struct level {
     uint32_t node;
-    uint32_t last; /* its last child so far, 0 for none */
+    uint32_t last; /* the last child so far; 0: none */
 };
 
 struct reader {
@@ -40,12 +39,12 @@ static kvca_status out_of_memory(struct reader *reader)
     return kvca_error_no_memory(reader->error, reader->source.name);
 }
 
-/* Copies text into the document, where it is terminated and stays in one place. */
+/* Copies text into the document and terminates it. The copy does not move. */
 static kvca_status keep(struct reader *reader, const void *text, size_t length, const char **kept)
 {
     struct kvca_document *document = reader->document;
     if (length >= document->text_room - document->text_used) {
-        return out_of_memory(reader); /* the room is what the longest text needs: see kvca_document_read() */
+        return out_of_memory(reader); /* kvca_document_read() made room for the longest text */
     }
     char *copy = document->text + document->text_used;
     memcpy(copy, text, length);
@@ -70,7 +69,7 @@ static kvca_status make_room(struct kvca_document *document)
     return KVCA_OK;
 }
 
-/* Makes the newest node the next child of the list or mapping that is being read. */
+/* Adds the newest node to the list or mapping that is being read. */
 static void link_newest(struct reader *reader)
 {
     if (reader->depth == 0) {
@@ -101,7 +100,7 @@ struct place {
     size_t column;
 };
 
-/* Of a byte, where libyaml does not tell it. */
+/* The place of a byte. libyaml reports some faults only by their offset. */
 static struct place place_of(const struct kvca_source *source, size_t offset)
 {
     const char *text = source->text;
@@ -119,8 +118,8 @@ static struct place place_of(const struct kvca_source *source, size_t offset)
 }
 
 /*
- * Where libyaml puts a mark. The end of a text that ends within a line it takes for the beginning of one more line, and
- * characters within a line of a file, like a carriage return, for the ends of lines.
+ * The place that a libyaml mark means. libyaml counts one line too many at the end of a text without a final newline.
+ * In a line of a file it also counts characters such as a carriage return as ends of lines.
  */
 static struct place place_of_mark(const struct reader *reader, const yaml_mark_t *mark)
 {
@@ -145,7 +144,7 @@ static kvca_status fail(const struct reader *reader, kvca_status status, struct 
     return status;
 }
 
-/* Appends a node that begins at `mark` and otherwise has the content of `content`. */
+/* Appends a copy of `content` as a node that begins at `mark`. */
 static kvca_status add_node(struct reader *reader, yaml_mark_t mark, struct kvca_node content)
 {
     if (make_room(reader->document) != KVCA_OK) {
@@ -160,7 +159,7 @@ static kvca_status add_node(struct reader *reader, yaml_mark_t mark, struct kvca
     return KVCA_OK;
 }
 
-/* Gives the newest node a name; of several with the same name the latest counts, as YAML has it. */
+/* Gives the newest node a name. In YAML a later anchor replaces an earlier one of the same name. */
 static kvca_status add_anchor(struct reader *reader, const yaml_char_t *anchor)
 {
     if (!anchor) {
@@ -270,7 +269,7 @@ static kvca_status take_event(struct reader *reader, const yaml_event_t *event)
     }
 }
 
-/* What the text is to its reader. */
+/* What messages call the text. */
 static const char *subject(const struct reader *reader)
 {
     return reader->source.line == 0 ? "the document" : "this line";
@@ -301,7 +300,7 @@ static kvca_status fail_in_parser(struct reader *reader)
 {
     switch (reader->parser.error) {
     case YAML_MEMORY_ERROR:
-    case YAML_NO_ERROR: /* libyaml 0.2.5 does not say so where the handle of a verbatim tag finds no memory */
+    case YAML_NO_ERROR: /* libyaml 0.2.5 reports this if memory runs out for the handle of a verbatim tag */
         return out_of_memory(reader);
     case YAML_READER_ERROR:
         return fail_in_bytes(reader);
@@ -354,7 +353,7 @@ static kvca_status check_size(const struct reader *reader, size_t max_bytes)
                 "%s may be at most %zu bytes long; here it passes that", subject(reader), max_bytes);
 }
 
-/* libyaml compares each %TAG directive with all before it. No value of ours may have a tag, so none is needed. */
+/* libyaml compares each %TAG directive with all before it, which is slow. We accept no tags, so no file needs them. */
 static kvca_status check_directives(const struct reader *reader)
 {
     static const char directive[] = "%TAG";
@@ -370,7 +369,7 @@ static kvca_status check_directives(const struct reader *reader)
     return KVCA_OK;
 }
 
-/* A byte order mark is no part of the text: columns are counted without it. */
+/* Columns are counted without a byte order mark. */
 static void skip_byte_order_mark(struct kvca_source *source)
 {
     static const char mark[] = "\xef\xbb\xbf";
@@ -383,8 +382,8 @@ static void skip_byte_order_mark(struct kvca_source *source)
 static kvca_status read_document(struct reader *reader)
 {
     struct kvca_document *document = reader->document;
-    /* A scalar can be longer than what it is written as: at most "\L", two bytes that stand for three. With its
-     * terminator, one that stands for an omitted value takes a byte for, say, a colon. */
+    /* A scalar can be longer than its source: "\L" is two bytes and becomes three, which is the worst case. An omitted
+     * value needs one byte, its terminator, and has at least a byte of source such as a colon. */
     size_t size = reader->source.size;
     size_t text_room = size + size / 2 + size + 2;
     *document =
@@ -392,7 +391,7 @@ static kvca_status read_document(struct reader *reader)
     if (!document->text || make_room(document) != KVCA_OK) {
         return out_of_memory(reader);
     }
-    document->nodes[document->count++] = (struct kvca_node){0}; /* index 0 stands for none */
+    document->nodes[document->count++] = (struct kvca_node){0}; /* index 0 means none */
     return parse(reader);
 }
 

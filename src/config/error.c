@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How much of a long name is shown. */
 #define NAME_SHOWN 256
 
-/* The longest text that is compared with known ones: no known one is nearly as long. */
+/* Longer texts are not compared with the known ones, which are all much shorter. */
 #define NEAREST_LENGTH 48
 
 kvca_status kvca_error_vset(kvca_error *error, kvca_status status, const char *name, size_t line, size_t column,
@@ -48,7 +47,7 @@ static bool continues(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* The length in bytes of a character of UTF-8 that begins so; 0 when none does. */
+/* The bytes of a UTF-8 character that begins with `first`; 0 if none can. */
 static size_t width_of(unsigned char first)
 {
     if (first < 0x80) {
@@ -60,7 +59,7 @@ static size_t width_of(unsigned char first)
     return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
 }
 
-/* UTF-8 writes each character in the shortest way, and none of the surrogates, which are halves of UTF-16. */
+/* UTF-8 must use the shortest form, and must not encode surrogates. */
 static bool is_well_formed(uint32_t character, size_t width)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -68,7 +67,7 @@ static bool is_well_formed(uint32_t character, size_t width)
     return character >= least[width] && character <= 0x10ffff && !surrogate;
 }
 
-/* Reads one character of UTF-8. Returns its length in bytes; 0 when it is none. */
+/* Reads one UTF-8 character. Returns its length in bytes, or 0 if the text is not UTF-8. */
 static size_t read_character(const char *text, size_t length, uint32_t *character)
 {
     unsigned char first = (unsigned char)text[0];
@@ -86,7 +85,7 @@ static size_t read_character(const char *text, size_t length, uint32_t *characte
     return is_well_formed(*character, width) ? width : 0;
 }
 
-/* Control characters, and those that turn, hide or break what is around them. */
+/* False for control characters, and for those that reverse, hide or break the text around them. */
 static bool is_printable(uint32_t character)
 {
     static const struct {
@@ -103,7 +102,7 @@ static bool is_printable(uint32_t character)
     return true;
 }
 
-/* Writes the next character as it is to be shown. Returns how many bytes of the text that was. */
+/* Writes the next character as messages show it. Returns how many bytes of `text` it used. */
 static size_t show_character(const char *text, size_t length, char shown[16])
 {
     uint32_t character = 0;
@@ -121,7 +120,7 @@ static size_t show_character(const char *text, size_t length, char shown[16])
     return width;
 }
 
-/* Writes as much of `text` as there is room for, and "..." if that is not all. */
+/* Writes as much of `text` as fits, and "..." if something is left out. */
 static void show(const char *text, size_t length, char *buffer, size_t size)
 {
     size_t used = 0;
@@ -170,13 +169,13 @@ static char lower(char c)
     return c;
 }
 
-/* Capitals, and a dash for an underscore as in flags, are no slips worth counting. */
+/* Capitals, and a dash for an underscore, do not count as slips. */
 static bool alike(char a, char b)
 {
     return lower(a) == b || (a == '-' && b == '_') || (a == '_' && b == '-');
 }
 
-/* How many characters must be added, dropped or replaced to get from one text to the other (Levenshtein). */
+/* The Levenshtein distance. */
 static size_t distance(const char *a, size_t a_length, const char *b)
 {
     size_t row[NEAREST_LENGTH + 1];
@@ -202,7 +201,7 @@ size_t kvca_slips(const char *text, size_t length, const char *known)
         return SIZE_MAX;
     }
     size_t slips = distance(text, length, known);
-    return slips <= length / 3 + 1 ? slips : SIZE_MAX; /* one in every third character is still the same word */
+    return slips <= length / 3 + 1 ? slips : SIZE_MAX; /* more slips than that make another word */
 }
 
 const char *kvca_nearest(const char *text, size_t length, const char *const *known, size_t count)

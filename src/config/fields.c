@@ -80,7 +80,7 @@ static size_t index_of(const struct kvca_schema *schema, const struct kvca_node 
     return index;
 }
 
-/* A key that is not ours, in a mapping where that is allowed: all that is asked is that it stands once. */
+/* An unknown key in an open mapping. It is only checked that it does not stand twice. */
 static kvca_status pass_over(const struct kvca_document *document, const struct kvca_node *key,
                              struct kvca_names *others, kvca_error *error)
 {

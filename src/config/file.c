@@ -10,7 +10,7 @@
 
 #define FIRST_ROOM ((size_t)16 * 1024)
 
-/* strerror() that threads may call, in the language of the other messages. */
+/* strerror() is not safe in threads, and its language depends on the locale. */
 static kvca_status cannot_read(const char *name, int number, kvca_error *error)
 {
     if (number == ENOMEM) {
@@ -25,7 +25,7 @@ static kvca_status cannot_read(const char *name, int number, kvca_error *error)
     return KVCA_ERR_FILE;
 }
 
-/* Twice the room, which is full each time, and no more than `most`. */
+/* Doubles the room, up to `most`. */
 static kvca_status make_room(char **text, size_t *room, size_t most)
 {
     size_t wanted = *room == 0 ? FIRST_ROOM : *room * 2;
@@ -44,7 +44,7 @@ static kvca_status read_all(FILE *stream, const char *name, size_t max_bytes, ch
 {
     size_t room = 0;
     while (*size <= max_bytes) {
-        if (make_room(text, &room, max_bytes + 1) != KVCA_OK) { /* one byte more shows that there is more */
+        if (make_room(text, &room, max_bytes + 1) != KVCA_OK) { /* one more byte shows that the file is too long */
             return kvca_error_no_memory(error, name);
         }
         size_t want = room - *size;

@@ -7,12 +7,12 @@
 #include "config/error.h"
 
 /*
- * Reads the file at `path`, or its first max_bytes + 1 bytes if it is longer, so that the reader of the text can tell
- * where it passes the bound. Free `*text` after KVCA_OK; it is not terminated.
+ * Reads at most max_bytes + 1 bytes of the file at `path`. The one more byte lets the caller say where a file is too
+ * long. `*text` is not terminated. Free it after KVCA_OK.
  */
 kvca_status kvca_file_read(const char *path, size_t max_bytes, char **text, size_t *size, kvca_error *error);
 
-/* The same for an open stream, which messages call `name`. */
+/* The same for an open stream. Messages call it `name`. */
 kvca_status kvca_stream_read(FILE *stream, const char *name, size_t max_bytes, char **text, size_t *size,
                              kvca_error *error);
 

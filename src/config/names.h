@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A map from names to nodes, for anchors, keys and instances. A balanced tree: no choice of names makes it slow. */
+/* A map from names to nodes, for anchors, keys and instances. It is a balanced tree, so no choice of names is slow. */
 #ifndef KVCA_NAMES_H
 #define KVCA_NAMES_H
 
@@ -8,7 +8,7 @@
 struct kvca_name {
     const char *text; /* borrowed */
     size_t length;
-    size_t node; /* what the name stands for, as an index into kvca_document.nodes */
+    size_t node; /* index into kvca_document.nodes */
     struct kvca_name *next;
 };
 
@@ -18,10 +18,10 @@ struct kvca_names {
     struct kvca_name *all;
 };
 
-/* The entry of a name, NULL when there is none. It stays where it is, and its node may be changed. */
+/* The entry of a name, or NULL. It does not move. The caller may change its node. */
 struct kvca_name *kvca_names_find(const struct kvca_names *names, const char *text, size_t length);
 
-/* Adds a name that is not there. Returns KVCA_OK or KVCA_ERR_NO_MEMORY. */
+/* Adds a new name. Returns KVCA_OK or KVCA_ERR_NO_MEMORY. */
 kvca_status kvca_names_add(struct kvca_names *names, const char *text, size_t length, size_t node);
 
 void kvca_names_free(struct kvca_names *names);

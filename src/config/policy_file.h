@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a policy file says, in more detail than config.h tells: for `kvca check`. */
+/* A policy file in more detail than config.h gives, for `kvca check`. */
 #ifndef KVCA_POLICY_FILE_H
 #define KVCA_POLICY_FILE_H
 
@@ -15,14 +15,14 @@ enum kvca_parameter {
 
 struct kvca_policy_file {
     kvca_params params;
-    size_t lines[KVCA_PARAMETERS]; /* where each parameter is set; 0: it has its default */
-    char instance[64];             /* the selected instance, shortened if need be; "" in a mapping of parameters */
+    size_t lines[KVCA_PARAMETERS]; /* the line that sets each parameter; 0: it has its default */
+    char instance[64];             /* the selected instance, cut if too long; "" in a file of parameters only */
 };
 
 /* The key of a parameter. */
 const char *kvca_parameter_name(enum kvca_parameter parameter);
 
-/* As kvca_config_load_buffer(). */
+/* Like kvca_config_load_buffer(). */
 kvca_status kvca_policy_file_read(const char *text, size_t size, const char *name, kvca_role role,
                                   struct kvca_policy_file *file, kvca_error *error);
 

@@ -96,7 +96,7 @@ static const char DECIMAL[] = "0123456789";
 static const char OCTAL[] = "01234567";
 static const char HEXADECIMAL[] = "0123456789abcdefABCDEF";
 
-/* The base of an integer, with the cursor on its digits; 0 when it is none. */
+/* The base of an integer, or 0 if the node is not an integer. Puts `digits` on the first digit. */
 static unsigned integer_base(const struct kvca_node *node, struct cursor *digits)
 {
     *digits = whole(node);
@@ -164,7 +164,7 @@ bool kvca_scalar_uint64(const struct kvca_node *node, uint64_t *value)
     return true;
 }
 
-/* strtod() expects the decimal point of the locale; this thread's is put aside for the call. */
+/* strtod() expects the decimal point of the locale, so the locale of this thread is replaced during the call. */
 static kvca_status read_decimal(const char *text, double *value)
 {
     locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
@@ -190,14 +190,14 @@ kvca_status kvca_scalar_double(const struct kvca_node *node, double *value)
         *value = node->text[0] == '-' ? -HUGE_VAL : HUGE_VAL;
         return KVCA_OK;
     }
-    if (integer_base(node, &digits) == 8) { /* the one notation that strtod() does not know */
+    if (integer_base(node, &digits) == 8) { /* strtod() does not read octal */
         *value = kvca_scalar_uint64(node, &integer) ? (double)integer : HUGE_VAL;
         return KVCA_OK;
     }
     return read_decimal(node->text, value);
 }
 
-/* What a node is when its text is not worth showing; NULL when it is. */
+/* Describes a node that has no text to show; NULL if there is a text. */
 static const char *kind_of(const struct kvca_node *node)
 {
     if (node->tagged) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a scalar is under YAML's core schema, and its value. Independent of the locale. */
+/* The type and value of a scalar under YAML's core schema, in any locale. */
 #ifndef KVCA_SCALAR_H
 #define KVCA_SCALAR_H
 
@@ -10,8 +10,8 @@ enum kvca_scalar_type {
     KVCA_SCALAR_BOOL,    /* true, True, TRUE, false, False, FALSE */
     KVCA_SCALAR_INTEGER, /* decimal with an optional sign, 0x and 0o */
     KVCA_SCALAR_FLOAT,   /* decimal with a point or an exponent, .inf, .nan */
-    KVCA_SCALAR_STRING,  /* all else, and everything in quotes */
-    KVCA_SCALAR_NONE     /* no scalar, or one with an explicit tag */
+    KVCA_SCALAR_STRING,  /* everything else, and everything in quotes */
+    KVCA_SCALAR_NONE     /* not a scalar, or one with an explicit tag */
 };
 
 enum kvca_scalar_type kvca_scalar_type(const struct kvca_node *node);
@@ -19,16 +19,13 @@ enum kvca_scalar_type kvca_scalar_type(const struct kvca_node *node);
 /* The value of a KVCA_SCALAR_BOOL. */
 bool kvca_scalar_bool(const struct kvca_node *node);
 
-/* Reads a KVCA_SCALAR_INTEGER from 0 to UINT64_MAX; false for one outside. */
+/* Reads a KVCA_SCALAR_INTEGER. Returns false if it is not from 0 to UINT64_MAX. */
 bool kvca_scalar_uint64(const struct kvca_node *node, uint64_t *value);
 
-/*
- * Reads a KVCA_SCALAR_INTEGER or KVCA_SCALAR_FLOAT as the nearest double: infinite when it is too large. Returns
- * KVCA_OK or KVCA_ERR_NO_MEMORY.
- */
+/* Reads an INTEGER or FLOAT as the nearest double, infinite if too large. Returns KVCA_OK or KVCA_ERR_NO_MEMORY. */
 kvca_status kvca_scalar_double(const struct kvca_node *node, double *value);
 
-/* What the node is, for "...; found %s". */
+/* Describes a node for "...; found %s". */
 struct kvca_found {
     char text[128];
 };

@@ -49,7 +49,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One number of each completed request, in the order of the trace until percentile() sorts them. */
+/* One number for each completed request, in the order of the trace until sort(). */
 struct series {
     double *values;
     size_t count;
@@ -64,7 +64,7 @@ static double mean(const struct series *series)
     return series->count > 0 ? sum / (double)series->count : 0.0;
 }
 
-/* The nearest rank of a sorted series. */
+/* Of a sorted series, by the nearest rank. */
 static double percentile(const struct series *series, double share)
 {
     if (series->count == 0) {
@@ -136,7 +136,7 @@ static double all_blocks(const struct replay_options *options)
     return blocks;
 }
 
-/* Arrivals begin at 0, so that the last finish is the makespan. */
+/* The first arrival is at 0, so the last finish is the makespan. */
 static void measure_rate(const struct replay_options *options, const struct replay_trace *trace,
                          const struct replay_run *run, double values[REPLAY_METRICS])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a run is judged by. */
+/* The metrics of a run. */
 #ifndef KVCA_REPLAY_METRICS_H
 #define KVCA_REPLAY_METRICS_H
 
@@ -28,17 +28,16 @@ enum replay_metric {
     REPLAY_KV_IMBALANCE,
     REPLAY_BATCH_IMBALANCE,
     REPLAY_PASSES,
-    REPLAY_KV_USE, /* the share of all blocks that is in use, on average over the makespan */
+    REPLAY_KV_USE, /* the mean share of blocks in use over the makespan */
     REPLAY_METRICS /* how many there are */
 };
 
-/* The key of a metric in output, such as "wait_mean_s". */
+/* The key of a metric in the output, such as "wait_mean_s". */
 const char *replay_metric_name(enum replay_metric metric);
 
-/* Whether the metric is a count, and so a whole number. */
 bool replay_metric_is_count(enum replay_metric metric);
 
-/* Works out all metrics of a run. Those over completed requests are 0 when there are none. */
+/* Computes all metrics of a run. Those of completed requests are 0 if there are none. */
 void replay_measure(const struct replay_options *options, const struct replay_trace *trace,
                     const struct replay_run *run, double values[REPLAY_METRICS]);
 

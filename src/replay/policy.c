@@ -18,7 +18,7 @@ static kvca_status refuse(const char *text, const char *what, kvca_error *error)
                           kvca_excerpt(text, strlen(text)).text, what, ACCEPTED);
 }
 
-/* A text cut at its colons. */
+/* A text split at its colons. */
 struct parts {
     char text[128];
     const char *part[PARTS];
@@ -83,7 +83,7 @@ static kvca_status parse_default(const char *text, const struct parts *parts, st
 static kvca_status parse_file(const char *text, struct replay_policy *policy, kvca_error *error)
 {
     if (!strpbrk(text, "/.") && strcmp(text, "-") != 0) {
-        return refuse(text, "there is no policy of that name, nor does it look like a file", error);
+        return refuse(text, "this is not the name of a policy and does not look like a file", error);
     }
     struct kvca_policy_file file;
     kvca_status status = tool_read_policy(text, KVCA_ROLE_DECODE, &file, error);
@@ -153,8 +153,8 @@ static size_t pick_of_two(const uint64_t *requests, size_t count, _Atomic uint64
     }
     size_t first = (size_t)kvca_draw(generator, count);
     size_t second = (size_t)kvca_draw(generator, count - 1);
-    second += second >= first;                                  /* any but the first */
-    return requests[second] < requests[first] ? second : first; /* the first was drawn uniformly: so is a tie */
+    second += second >= first;                                  /* any except the first */
+    return requests[second] < requests[first] ? second : first; /* `first` is uniform, so a tie is fair */
 }
 
 size_t replay_policy_pick(const struct replay_policy *policy, const uint64_t *requests, size_t count, uint64_t turn,

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What happens on the ranks: a queue, continuous batching, paged KV blocks, preemption. There are two engines of this,
- * which give the same to the last bit. ranks_plain.c does to each sequence what docs/replay.md says, one after the
- * other; ranks_fast.c touches only the sequences to which something happens. Time, routing and bookings are the run's
- * (run.c), which is told what happens through a listener.
+ * The model of the ranks: queues, continuous batching, paged KV blocks, preemption. docs/replay.md has its rules. Two
+ * engines give the same results to the last bit. ranks_plain.c steps through every sequence in every pass. ranks_fast.c
+ * touches a sequence only when something happens to it. Time, routing and bookings are in run.c, which listens.
  */
 #ifndef KVCA_REPLAY_RANKS_H
 #define KVCA_REPLAY_RANKS_H
@@ -11,7 +10,7 @@
 #include "replay/options.h"
 #include "replay/trace.h"
 
-/* Told of each sequence to which something happens, by its index in the trace. */
+/* Is called when something happens to a sequence. `request` is its index in the trace. */
 struct replay_listener {
     void *user;
     void (*admitted)(void *user, size_t request, uint64_t context, bool again); /* again: after a preemption */
@@ -20,7 +19,6 @@ struct replay_listener {
     void (*finished)(void *user, size_t request);
 };
 
-/* What is on a rank. */
 struct replay_load {
     uint64_t queued;
     uint64_t running;
@@ -32,15 +30,15 @@ struct replay_ranks;
 
 struct replay_engine {
     const char *name;
-    /* Makes idle ranks for a trace. Both arguments and the listener must stay. */
+    /* Makes idle ranks for a trace. All three arguments must outlive them. */
     struct replay_ranks *(*make)(const struct replay_options *options, const struct replay_trace *trace,
                                  const struct replay_listener *listener);
     void (*free)(struct replay_ranks *ranks);
-    /* Puts a request that the rank can hold at the end of its queue. */
+    /* Appends a request to the queue of a rank, which must be able to hold it. */
     void (*enqueue)(struct replay_ranks *ranks, size_t rank, size_t request);
-    /* Admits what the rules let in, from the head of the queue. */
+    /* Admits requests from the head of the queue, as the rules allow. */
     void (*admit)(struct replay_ranks *ranks, size_t rank);
-    /* Lets each running sequence emit a token, oldest admission first, and then frees what has finished. */
+    /* Lets each running sequence emit a token, oldest admission first. Then frees those that have finished. */
     void (*emit)(struct replay_ranks *ranks, size_t rank);
     struct replay_load (*load)(const struct replay_ranks *ranks, size_t rank);
 };
@@ -48,7 +46,7 @@ struct replay_engine {
 extern const struct replay_engine replay_plain_engine;
 extern const struct replay_engine replay_fast_engine;
 
-/* Whether a sequence with this context may be admitted to a rank of capacity C. */
+/* Whether a rank may admit a sequence with this context. */
 static inline bool replay_may_admit(const struct replay_options *options, uint64_t capacity,
                                     const struct replay_load *load, uint64_t context)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fast engine. Each running sequence emits one token in each pass of its rank, so nothing is written down for it:
- * what it has emitted is what it had at its admission plus the passes since. A sequence is touched
+ * The fast engine. A running sequence emits one token in each pass of its rank. So its emitted tokens are those at its
+ * admission plus the passes since, and need no update. A sequence is touched only
  *
- *     when it opens a block    Its context grows by one in each pass, so that this happens in every B-th pass. Sequences
- *                              are kept in B lists by the pass it happens in.
- *     when it finishes         The pass is known at admission. A heap of those gives the next.
+ *     when it opens a block    This happens in every B-th pass. Sequences are in B lists, by the pass modulo B.
+ *     when it finishes         The pass is known at admission. A heap gives the next one.
  *     when it is preempted
  */
 #include <stdlib.h>
@@ -15,14 +14,14 @@
 
 #define NONE SIZE_MAX
 
-/* A list of sequences through their `links` of one kind. */
+/* A list of sequences, linked by one kind of their `links`. */
 struct list {
     size_t first;
     size_t last;
     size_t count;
 };
 
-enum { BY_ADMISSION, BY_PHASE, LINKS }; /* in the queue, BY_ADMISSION links the waiting */
+enum { BY_ADMISSION, BY_PHASE, LINKS }; /* BY_ADMISSION also links the queue */
 
 struct link {
     size_t before;
@@ -31,14 +30,13 @@ struct link {
 
 struct sequence {
     struct link links[LINKS];
-    uint64_t emitted; /* when it was admitted last, or preempted */
-    uint64_t
-        admission; /* counts the admissions of its rank, so that an old entry of the heap is told; 0: not running */
-    uint64_t pass; /* of its rank, at that admission */
+    uint64_t emitted;   /* at its last admission or preemption */
+    uint64_t admission; /* its number on its rank; 0: not running; shows that an entry of the heap is old */
+    uint64_t pass;      /* of its rank at that admission */
     bool preempted_before;
 };
 
-/* The pass after which a sequence has finished. Of several in one pass the oldest admission comes first. */
+/* The pass after which a sequence has finished. Within a pass, the oldest admission comes first. */
 struct finish {
     uint64_t pass;
     uint64_t admission;
@@ -133,7 +131,6 @@ static void push(struct heap *heap, struct finish finish)
     heap->items[i] = finish;
 }
 
-/* Takes the first one off. */
 static struct finish pop(struct heap *heap)
 {
     struct finish first = heap->items[0];
@@ -207,14 +204,14 @@ static uint64_t prompt_of(const struct replay_ranks *ranks, size_t request)
     return ranks->trace->requests[request].prompt_tokens;
 }
 
-/* The tokens of a running sequence before it emits in this pass. */
+/* The tokens of a running sequence, before it emits in this pass. */
 static uint64_t context_of(const struct replay_ranks *ranks, const struct rank *rank, size_t request)
 {
     const struct sequence *sequence = &ranks->sequences[request];
     return prompt_of(ranks, request) + sequence->emitted + (rank->passes - sequence->pass);
 }
 
-/* The list of sequences that open a block in the pass in which one with this context, running now, does so. */
+/* The list of a running sequence with this context: those that open a block in the same pass. */
 static struct list *phase_of(const struct replay_ranks *ranks, struct rank *rank, uint64_t context)
 {
     uint64_t size = ranks->options->block_size;
@@ -235,7 +232,6 @@ static void start(struct replay_ranks *ranks, struct rank *rank, size_t request,
     rank->context_tokens += context;
 }
 
-/* Takes a running sequence off the rank. */
 static void stop(struct replay_ranks *ranks, struct rank *rank, size_t request)
 {
     uint64_t context = context_of(ranks, rank, request);
@@ -264,7 +260,7 @@ static void admit(struct replay_ranks *ranks, size_t index)
     }
 }
 
-/* Sends the newest running sequence, which has not emitted in this pass, back to the front of the queue. */
+/* Moves the newest running sequence to the front of the queue. It has not yet emitted in this pass. */
 static void preempt_newest(struct replay_ranks *ranks, struct rank *rank)
 {
     size_t victim = rank->running.last;
@@ -274,7 +270,7 @@ static void preempt_newest(struct replay_ranks *ranks, struct rank *rank)
     ranks->listener->preempted(ranks->listener->user, victim);
 }
 
-/* Gives a block to each sequence that opens one in this pass, oldest admission first; the list is in that order. */
+/* Gives a block to each sequence that opens one in this pass. The list has the oldest admission first. */
 static void open_blocks(struct replay_ranks *ranks, struct rank *rank)
 {
     struct list *openers = &rank->phases[rank->passes % ranks->options->block_size];
@@ -285,7 +281,7 @@ static void open_blocks(struct replay_ranks *ranks, struct rank *rank)
             preempt_newest(ranks, rank);
         }
         if (ranks->sequences[request].admission != admission) {
-            return; /* it was itself the newest, so that none comes after it */
+            return; /* it was the newest itself, so no other comes after it */
         }
         rank->used_blocks++;
         ranks->listener->opened(ranks->listener->user, request);
@@ -293,7 +289,7 @@ static void open_blocks(struct replay_ranks *ranks, struct rank *rank)
     }
 }
 
-/* With the pass counted, all that runs has emitted. */
+/* Is called when the pass is counted, that is, when all running sequences have emitted. */
 static void free_finished(struct replay_ranks *ranks, struct rank *rank)
 {
     while (rank->finishes.count > 0 && rank->finishes.items[0].pass <= rank->passes) {

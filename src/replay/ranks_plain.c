@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plain engine: lists of sequences, and every pass looks at each of them. Slow, and easy to check by hand. */
+/* The plain engine. Every pass looks at each sequence. It is slow and easy to check by hand. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,6 @@ struct sequence {
     bool preempted_before;
 };
 
-/* A list in order, the first at index 0. */
 struct list {
     struct sequence *items;
     size_t count;
@@ -121,7 +120,7 @@ static void admit(struct replay_ranks *ranks, size_t index)
     }
 }
 
-/* Sends the newest running sequence back to the front of the queue. */
+/* Moves the newest running sequence to the front of the queue. */
 static void preempt_newest(struct replay_ranks *ranks, struct rank *rank)
 {
     struct sequence victim = remove_at(&rank->running, rank->running.count - 1);
@@ -131,7 +130,7 @@ static void preempt_newest(struct replay_ranks *ranks, struct rank *rank)
     ranks->listener->preempted(ranks->listener->user, victim.request);
 }
 
-/* Lets the sequence at `index` emit, if it is not preempted for want of a block. */
+/* Lets the sequence at `index` emit. If no block is free, the newest are preempted first, perhaps this one. */
 static void emit_one(struct replay_ranks *ranks, struct rank *rank, size_t index)
 {
     bool opens = context_of(ranks, &rank->running.items[index]) % ranks->options->block_size == 0;
@@ -139,7 +138,7 @@ static void emit_one(struct replay_ranks *ranks, struct rank *rank, size_t index
         preempt_newest(ranks, rank);
     }
     if (index == rank->running.count) {
-        return; /* it was itself the newest */
+        return; /* it was the newest itself */
     }
     rank->running.items[index].emitted++;
     if (opens) {

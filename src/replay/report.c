@@ -9,11 +9,11 @@
 #include "tool/table.h"
 #include "tool/tool.h"
 
-/* The columns that a person compares policies by. */
+/* The columns of the table. */
 static const struct {
     const char *title;
     enum replay_metric metric;
-    int digits; /* behind the point */
+    int digits; /* after the point */
     bool more_is_better;
 } COLUMNS[] = {
     {"over", REPLAY_OVER_CAPACITY, 0, false},    {"avoidable", REPLAY_OVER_CAPACITY_AVOIDABLE, 0, false},
@@ -24,7 +24,7 @@ static const struct {
 };
 #define COLUMN_COUNT (sizeof COLUMNS / sizeof COLUMNS[0])
 
-/* Times are over completed requests: without one there is none. */
+/* Without a completed request there are no times. */
 static bool is_known(const struct replay_result *results, size_t seeds, enum replay_metric metric)
 {
     for (size_t seed = 0; seed < seeds; seed++) {
@@ -44,7 +44,7 @@ static double mean_of(const struct replay_result *results, size_t seeds, enum re
     return sum / (double)seeds;
 }
 
-/* Compares what is printed: two values that look alike are both the best. */
+/* Values that look the same in print count as equal, so both can be the best. */
 static double rounded(double value, int digits)
 {
     double scale = pow(10.0, digits);
@@ -84,7 +84,7 @@ static void add_row(struct table *table, const struct replay_result *results, si
     }
 }
 
-/* What the table leaves out but nobody may overlook. */
+/* The table does not show these requests. */
 static void print_unfinished(const struct replay_result *results, size_t policies, size_t seeds)
 {
     double dropped = results->values[REPLAY_DROPS];
@@ -94,8 +94,8 @@ static void print_unfinished(const struct replay_result *results, size_t policie
     for (size_t policy = 0; policy < policies; policy++) {
         double stuck = mean_of(&results[policy * seeds], seeds, REPLAY_STICKS);
         if (stuck > 0) {
-            printf("stuck: %s sent %s requests to ranks that can never hold them; they failed, and times leave them "
-                   "out\n",
+            printf("stuck: %s sent %s requests to ranks that can never hold them; they failed and are not in the "
+                   "times\n",
                    kvca_shown_name(results[policy * seeds].policy).text, tool_number(stuck).text);
         }
     }
@@ -119,7 +119,7 @@ void replay_print_table(const struct replay_result *results, size_t policies, si
            "admission. tpot: time per output token. e2e: arrival to finish.%s\n",
            policies > 1 ? " *: the best of its column." : "");
     if (seeds > 1) {
-        printf("Means over %zu seeds; --format csv has each.\n", seeds);
+        printf("Means over %zu seeds; --format csv shows each.\n", seeds);
     }
     print_unfinished(results, policies, seeds);
 }
@@ -150,7 +150,7 @@ void replay_print_json(const struct replay_result *results, size_t count)
     json_end_array(&json);
 }
 
-/* A field of CSV, quoted where it must be (RFC 4180). */
+/* Quotes a field of CSV if it must (RFC 4180). */
 static void print_field(const char *text)
 {
     if (!strpbrk(text, ",\"\r\n")) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The results of several runs, told. */
+/* Prints the results of several runs. */
 #ifndef KVCA_REPLAY_REPORT_H
 #define KVCA_REPLAY_REPORT_H
 
@@ -11,10 +11,10 @@ struct replay_result {
     double values[REPLAY_METRICS];
 };
 
-/* For a person: a row for each policy, the mean over its seeds, the best of each column marked. */
+/* A table with the mean over seeds of each policy. The best of each column is marked. */
 void replay_print_table(const struct replay_result *results, size_t policies, size_t seeds);
 
-/* For machines: all metrics of every run. */
+/* All metrics of every run. */
 void replay_print_json(const struct replay_result *results, size_t count);
 void replay_print_csv(const struct replay_result *results, size_t count);
 

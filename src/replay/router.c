@@ -6,7 +6,7 @@
 
 #include "tool/tool.h"
 
-/* The pool is as large as the run needs and is used as documented: a failure is a fault of this program. */
+/* The pool is large enough and used as documented. So any failure except lack of memory is a bug. */
 static void must(kvca_status status)
 {
     tool_must("kvca replay", status);
@@ -21,7 +21,8 @@ void replay_router_init(struct replay_router *router, const struct replay_option
     must(kvca_pool_owner_claim(router->pool, 0, &router->owner));
     for (size_t rank = 0; rank < options->ranks; rank++) {
         kvca_rank put = {.dp_rank = (uint32_t)rank, .total_kv_blocks = options->capacities[rank]};
-        must(kvca_pool_put(router->pool, &put, NULL)); /* slots are given in order: slot and rank are one number */
+        must(kvca_pool_put(router->pool, &put,
+                           NULL)); /* slots are given in order, so slot and rank are the same number */
     }
     atomic_init(&router->generator, seed);
     router->bookings = tool_resize(NULL, trace->count * sizeof *router->bookings);
@@ -45,7 +46,7 @@ static kvca_ranks look(struct replay_router *router)
     return snapshot.ranks;
 }
 
-/* Restricts a request to the rank that a policy without the library picks. */
+/* Restricts a request to the rank that replay_policy_pick() picks. */
 static void pick_outside(struct replay_router *router, kvca_request *placing)
 {
     kvca_ranks ranks = look(router);
@@ -56,7 +57,7 @@ static void pick_outside(struct replay_router *router, kvca_request *placing)
     placing->eligible = router->eligible;
 }
 
-/* A rank that is booked past its capacity, by a request that another rank could have taken within its own. */
+/* Counts a booking past the capacity of a rank. It was avoidable if the request fitted on another rank. */
 static void count_over_capacity(struct replay_router *router, size_t chosen, uint64_t blocks)
 {
     kvca_ranks ranks = look(router);

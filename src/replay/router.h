@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The router of a replay: a policy over a kvca_pool, with a booking for each request in flight. */
+/* The router of a replay. It has a kvca_pool with a booking for each request in flight. */
 #ifndef KVCA_REPLAY_ROUTER_H
 #define KVCA_REPLAY_ROUTER_H
 
@@ -16,10 +16,10 @@ struct replay_router {
     kvca_pool *pool;
     kvca_owner owner;
     kvca_booking *bookings; /* by request */
-    uint64_t *eligible;     /* a bitmap of slots, for policies that pick by themselves */
+    uint64_t *eligible;     /* a bitmap of slots, for policies other than REPLAY_KVCA */
     void *buffer;           /* for snapshots */
     size_t buffer_bytes;
-    _Atomic uint64_t generator; /* for the same policies; the pool has its own */
+    _Atomic uint64_t generator; /* for the same policies; the pool has its own generator */
     uint64_t routed;
     uint64_t in_flight;
     uint64_t over_capacity;
@@ -27,13 +27,13 @@ struct replay_router {
     uint64_t fallbacks;
 };
 
-/* The other arguments must stay. */
+/* The pointers are borrowed until replay_router_free(). */
 void replay_router_init(struct replay_router *router, const struct replay_options *options,
                         const struct replay_trace *trace, const struct replay_policy *policy, uint64_t seed);
 
 void replay_router_free(struct replay_router *router);
 
-/* Picks a rank for a request and books it there. Returns false when the request is held. */
+/* Picks a rank for a request and books it there. Returns false if the request is held. */
 bool replay_router_route(struct replay_router *router, size_t request, size_t *rank);
 
 /* A token of the request has opened a block. */
@@ -42,7 +42,7 @@ void replay_router_grow(struct replay_router *router, size_t request);
 /* The request has ended. */
 void replay_router_release(struct replay_router *router, size_t request);
 
-/* What is booked in all: nothing when all requests have ended. */
+/* All booked blocks: 0 when all requests have ended. */
 uint64_t replay_router_booked_blocks(struct replay_router *router);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The course of a run: who is routed when, and how long passes last. In lockstep there is one clock and all ranks make
- * their passes together; independent ranks have a clock each, which here is the time at which their pass ends.
+ * Decides when requests are routed and how long passes last. In lockstep there is one clock, and all ranks make their
+ * passes together. Independent ranks each have a clock: the time at which their pass ends.
  */
 #include "replay/run.h"
 
@@ -20,16 +20,16 @@ struct state {
     struct replay_ranks *ranks;
     struct replay_run *run;
     double now;
-    size_t next;         /* the request that is routed next; never one that is dropped */
+    size_t next;         /* the request to route next; never a dropped one */
     double recompute_ms; /* of the rank that admits */
-    double *pass_ends;   /* of each independent rank; infinite while it is idle */
+    double *pass_ends;   /* of each independent rank; infinite if idle */
     double kv_ratios;    /* sums over passes */
     double batch_ratios;
     uint64_t kv_samples;
     uint64_t batch_samples;
 };
 
-/* The step times are those of the mocker of NVIDIA Dynamo, its polynomial models of decode and prefill. */
+/* The step times are the polynomial models of decode and prefill in the mocker of NVIDIA Dynamo. */
 static double decode_ms(double p)
 {
     return -25.74 * p * p + 54.01 * p + 5.74;
@@ -79,7 +79,6 @@ static void on_finished(void *user, size_t request)
     replay_router_release(&state->router, request);
 }
 
-/* The blocks of a request whose last token is out. */
 static uint64_t final_blocks(const struct state *state, size_t request)
 {
     const struct replay_request *asked = &state->trace->requests[request];
@@ -96,7 +95,7 @@ static bool fits_somewhere(const struct state *state, size_t request)
     return false;
 }
 
-/* Passes over requests that are dropped, to the next one that is to be routed. */
+/* Skips requests that are dropped. */
 static void skip_dropped(struct state *state)
 {
     while (state->next < state->trace->count) {
@@ -108,7 +107,7 @@ static void skip_dropped(struct state *state)
     }
 }
 
-/* Routes requests that have arrived, in order, until one is held. */
+/* Routes arrived requests in order, until one is held. */
 static void route_arrived(struct state *state)
 {
     while (state->next < state->trace->count && arrival(state, state->next) <= state->now) {
@@ -128,7 +127,7 @@ static void route_arrived(struct state *state)
     }
 }
 
-/* Admits on a rank and returns how long its pass takes in ms; 0 when nothing runs. */
+/* Admits on a rank. Returns the ms that its pass takes, or 0 if nothing runs. */
 static double begin_pass(struct state *state, size_t rank)
 {
     state->recompute_ms = 0.0;
@@ -143,7 +142,7 @@ static double begin_pass(struct state *state, size_t rank)
     return decode_ms(p) + state->options->batch_ms * (double)load.running + state->recompute_ms;
 }
 
-/* A ratio of the largest to the mean, which holds for `passes` passes. */
+/* Adds the ratio of the largest to the mean, for `passes` passes. */
 static void sample(uint64_t most, uint64_t sum, size_t ranks, uint64_t passes, double *ratios, uint64_t *samples)
 {
     if (sum > 0) {
@@ -152,7 +151,7 @@ static void sample(uint64_t most, uint64_t sum, size_t ranks, uint64_t passes, d
     }
 }
 
-/* How uneven the ranks are as passes begin: the largest over the mean, of blocks in use and of running sequences. */
+/* Samples how uneven blocks in use and running sequences are between ranks, at the beginning of passes. */
 static void sample_imbalance(struct state *state, uint64_t passes)
 {
     uint64_t most_blocks = 0;
@@ -171,7 +170,6 @@ static void sample_imbalance(struct state *state, uint64_t passes)
     sample(most_running, all_running, ranks, passes, &state->batch_ratios, &state->batch_samples);
 }
 
-/* Adds up how much a rank holds for how long. */
 static void count_use(struct state *state, size_t rank, double seconds)
 {
     struct replay_load load = state->engine->load(state->ranks, rank);
@@ -183,7 +181,6 @@ static bool is_over(const struct state *state)
     return state->next == state->trace->count && state->router.in_flight == 0;
 }
 
-/* One pass of all ranks together. */
 static void pass_in_lockstep(struct state *state)
 {
     double slowest_ms = 0.0;
@@ -215,7 +212,7 @@ static void run_in_lockstep(struct state *state)
     }
 }
 
-/* The time of the next event: the end of a pass, or an arrival. One that is held waits for the end of a pass. */
+/* The time of the next end of a pass or arrival. A held request has arrived and waits for the end of a pass. */
 static double next_event(const struct state *state)
 {
     double time = HUGE_VAL;
@@ -229,7 +226,7 @@ static double next_event(const struct state *state)
     return time;
 }
 
-/* Starts a pass on every rank that has work and makes none. */
+/* Starts a pass on every idle rank that has work. */
 static void start_idle_ranks(struct state *state)
 {
     uint64_t started = 0;

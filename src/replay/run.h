@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run: a trace, a pool of ranks, a policy, a seed. */
+/* A run: one trace, one pool of ranks, one policy, one seed. */
 #ifndef KVCA_REPLAY_RUN_H
 #define KVCA_REPLAY_RUN_H
 
@@ -13,14 +13,13 @@ enum replay_end {
     REPLAY_STUCK,   /* routed to a rank that can never hold it */
 };
 
-/* What became of a request. */
 struct replay_outcome {
     enum replay_end end;
-    double admitted_s; /* first */
+    double admitted_s; /* the first time */
     double finished_s;
 };
 
-/* What a run leaves to be told. */
+/* The results of a run. */
 struct replay_run {
     struct replay_outcome *outcomes; /* by request */
     uint64_t over_capacity;
@@ -35,13 +34,13 @@ struct replay_run {
     uint64_t left_blocks;      /* booked or in use at the end: 0 */
 };
 
-/* When a request arrives in a run. */
+/* The time in a run at which a request arrives. */
 static inline double replay_arrival_s(const struct replay_options *options, const struct replay_request *request)
 {
     return request->arrival_s / options->speed;
 }
 
-/* Runs. The trace's times are divided by options->speed here. Free `run` afterwards. */
+/* Free `run` afterwards. */
 void replay_run(const struct replay_engine *engine, const struct replay_options *options,
                 const struct replay_trace *trace, const struct replay_policy *policy, uint64_t seed,
                 struct replay_run *run);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Traces made of numbers, for what no published trace shows.
+ * Makes random traces.
  *
- * Arrivals are a Poisson process: the gaps between them are independent and exponential, -ln(u) / rate. The first
- * request arrives at 0. Lengths are log-normal and independent: median * exp(sigma * z) with a standard normal z,
- * rounded to the nearest integer, at least 1 and at most MOST_TOKENS. Half of them are above the median; their mean is
- * the median times exp(sigma^2 / 2), as long as few reach the cap. The normal numbers come in pairs (Box and Muller,
- * "A Note on the Generation of Random Normal Deviates", 1958): one for the prompt, one for the output.
+ * Arrivals are a Poisson process: the gaps are independent and exponential, -ln(u) / rate. The first request arrives at
+ * 0. Lengths are independent and log-normal: median * exp(sigma * z) with a standard normal z, rounded to an integer
+ * from 1 to MOST_TOKENS. Their mean is the median times exp(sigma^2 / 2), if few reach the maximum. The normal numbers
+ * come in pairs, one for the prompt and one for the output (Box and Muller, "A Note on the Generation of Random Normal
+ * Deviates", 1958).
  *
- * Request i takes the numbers 3i, 3i + 1 and 3i + 2 of SplitMix64, so that with one seed a longer trace begins with the
- * shorter one. The numbers are the same on every machine; what logarithm and cosine make of them may differ in the
- * last bit of a double from one C library to another.
+ * Request i uses the numbers 3i, 3i + 1 and 3i + 2 of SplitMix64. So with the same seed, a longer trace begins with the
+ * shorter one. These numbers are the same on every machine. Their logarithms and cosines may differ in the last bit
+ * between C libraries.
  */
 #include "replay/trace.h"
 
@@ -23,14 +23,14 @@
 #include "config/scalar.h"
 #include "tool/tool.h"
 
-/* What messages call the list. */
+/* The name of the list in messages. */
 #define SPEC_NAME "--synthetic"
 
 #define MOST_REQUESTS 10000000
 #define MOST_TOKENS 131072
 #define MOST_SIGMA 4
 
-/* Slower than that, and the last of MOST_REQUESTS might arrive after more than 300 years. */
+/* At a lower rate the last of MOST_REQUESTS might arrive after more than 300 years. */
 #define LEAST_RATE 1e-3
 
 #define TWO_PI 6.283185307179586
@@ -75,7 +75,7 @@ struct item {
     const char *text;
     size_t length;
     size_t column;
-    size_t key_length; /* as long as the item when it has no "=" */
+    size_t key_length; /* that of the item if it has no "=" */
 };
 
 static struct item item_at(const char *spec, const char *text)
@@ -86,7 +86,7 @@ static struct item item_at(const char *spec, const char *text)
     return item;
 }
 
-/* The key of an item; KEYS when there is none of that name. */
+/* The key of an item; KEYS if it is unknown. */
 static enum key find_key(const struct item *item)
 {
     int key = 0;
@@ -106,7 +106,7 @@ static kvca_status refuse_unknown(const struct item *item, kvca_error *error)
                           nearest ? nearest : "", nearest ? "?)" : "");
 }
 
-/* The value of an item in the notation of policy files. */
+/* The value of an item, in the notation of policy files. */
 static struct kvca_node value_of(const struct item *item)
 {
     size_t skipped = item->key_length < item->length ? item->key_length + 1 : item->length;
@@ -177,7 +177,7 @@ static kvca_status read_spec(const char *spec, struct settings *settings, kvca_e
     return status;
 }
 
-/* A number above 0 and below 1, from the upper 53 bits of one of SplitMix64. An odd one, so that it is neither. */
+/* A number above 0 and below 1, from the upper 53 bits of SplitMix64. The lowest bit is set, so it is never 0. */
 static double uniform(uint64_t seed, uint64_t index)
 {
     return (double)(kvca_nth(seed, index) >> 11 | 1) * 0x1p-53;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Request traces as they are published, told apart by their first line that is not blank:
+ * Reads traces. The first line that is not blank shows which of three formats a trace has:
  *
  *     TIMESTAMP,ContextTokens,GeneratedTokens          the Azure LLM inference trace of 2023
  *     2023-11-16 18:17:03.9799600,4808,10
@@ -23,7 +23,7 @@
 
 #define TRACE_MAX_BYTES ((size_t)1 << 30)
 
-/* Of a Mooncake trace: room for the hash_ids of the longest prompt, were they for blocks of 16 tokens. */
+/* Enough for the hash_ids of the longest prompt in a Mooncake trace, even with blocks of 16 tokens. */
 #define LINE_MAX_BYTES ((size_t)16 << 20)
 
 #define FIRST_ROOM ((size_t)1024)
@@ -38,19 +38,19 @@ struct entry {
 };
 
 struct format {
-    const char *header; /* the first line; NULL where every line is a JSON object */
+    const char *header; /* the first line; NULL if every line is a JSON object */
     const char *names[COLUMNS];
     double units_per_second; /* of arrival.number */
-    /* Of CSV: */
+    /* For CSV: */
     bool (*read_arrival)(const struct replay_field *field, struct replay_arrival *arrival);
     const char *arrival_accepted;
 };
 
 struct reading {
     const char *name;
-    const char *at; /* what is left of the text */
+    const char *at; /* the rest of the text */
     const char *end;
-    struct replay_field line; /* the current one, without its end */
+    struct replay_field line; /* the current line, without its end */
     size_t line_number;
     const struct format *format;
     struct entry *entries;
@@ -59,7 +59,7 @@ struct reading {
     kvca_error *error;
 };
 
-/* Counted in characters: bytes that continue one in UTF-8 are none of their own. */
+/* Counts characters: in UTF-8, bytes that continue a character are not counted. */
 static size_t column_of(const struct reading *reading, const char *place)
 {
     size_t column = 1;
@@ -72,7 +72,7 @@ static size_t column_of(const struct reading *reading, const char *place)
 static kvca_status refuse(const struct reading *reading, const char *place, const char *format, ...)
     KVCA_PRINTF(3, 4);
 
-/* Fails because of what stands at `place` in the current line. */
+/* Fails because of what is at `place` in the current line. */
 static kvca_status refuse(const struct reading *reading, const char *place, const char *format, ...)
 {
     va_list arguments;
@@ -98,7 +98,7 @@ static bool is_blank(const struct replay_field *line)
     return true;
 }
 
-/* Goes on to the next line that is not blank; false when there is none. */
+/* Moves to the next line that is not blank. Returns false if there is none. */
 static bool next_line(struct reading *reading)
 {
     while (reading->at < reading->end) {
@@ -138,7 +138,6 @@ static const struct format MOONCAKE = {
 };
 static const struct kvca_schema MOONCAKE_SCHEMA = {"key of a request", MOONCAKE.names, COLUMNS, true};
 
-/* Splits the current line at its commas. */
 static kvca_status split_line(const struct reading *reading, struct replay_field fields[COLUMNS])
 {
     const char *at = reading->line.text;
@@ -163,7 +162,6 @@ static kvca_status refuse_field(const struct reading *reading, enum column colum
                   kvca_excerpt(field->text, field->length).text);
 }
 
-/* Reads the current line as CSV. */
 static kvca_status read_csv(const struct reading *reading, struct entry *entry)
 {
     struct replay_field fields[COLUMNS];
@@ -207,7 +205,6 @@ static kvca_status read_tokens(const struct kvca_document *document, enum column
     return kvca_fields_refuse(document, node, MOONCAKE.names[column], REPLAY_COUNT_ACCEPTED, error);
 }
 
-/* Finds the values in an object. */
 static kvca_status find_values(const struct kvca_document *document, struct kvca_fields *fields, kvca_error *error)
 {
     const char *const *names = MOONCAKE.names;
@@ -238,7 +235,7 @@ static kvca_status read_values(const struct kvca_document *document, struct entr
     return status;
 }
 
-/* What stands behind the blanks at the beginning of the current line, which is not blank. */
+/* The current line without its leading blanks. */
 static struct replay_field indented(const struct reading *reading)
 {
     struct replay_field rest = reading->line;
@@ -250,9 +247,9 @@ static struct replay_field indented(const struct reading *reading)
 }
 
 /*
- * Reads the current line as YAML, of which JSON is a part. So a line that is no JSON, like
- * {timestamp: 0, input_length: 1, output_length: 2}, is taken as well, and where libyaml lags behind JSON so does this:
- * \u escapes of surrogates, and keys of more than 1024 characters, are refused.
+ * Reads the current line as YAML, which includes JSON. So it also accepts some lines that are not JSON, such as
+ * {timestamp: 0, input_length: 1, output_length: 2}. libyaml refuses some JSON: \u escapes of surrogates, and keys of
+ * more than 1024 characters.
  */
 static kvca_status read_object(const struct reading *reading, struct entry *entry)
 {
@@ -294,7 +291,7 @@ static struct entry *add_entry(struct reading *reading)
     return entry;
 }
 
-/* Reads the current line and those after it. */
+/* Reads the current line and all lines after it. */
 static kvca_status read_entries(struct reading *reading)
 {
     kvca_status status = KVCA_OK;
@@ -312,7 +309,7 @@ static bool line_is(const struct reading *reading, const char *text)
     return reading->line.length == strlen(text) && memcmp(reading->line.text, text, reading->line.length) == 0;
 }
 
-/* The format that begins with the current line; NULL when none does. */
+/* The format that begins with the current line, or NULL. */
 static const struct format *find_format(const struct reading *reading)
 {
     if (*indented(reading).text == '{') {
@@ -372,7 +369,7 @@ static int compare_entries(const void *a, const void *b)
     return x->index < y->index ? -1 : 1;
 }
 
-/* Returns how many entries stand behind one that arrived later. */
+/* Counts the entries that come after an entry with a later arrival. */
 static size_t count_unsorted(const struct entry *entries, size_t count)
 {
     size_t unsorted = 0;
@@ -385,7 +382,7 @@ static size_t count_unsorted(const struct entry *entries, size_t count)
     return unsorted;
 }
 
-/* Seconds from the first arrival to another, rounded once: the difference is taken in the unit of the file. */
+/* The seconds from the first arrival to another. The difference is taken in the file's unit, so it is rounded once. */
 static double seconds_between(const struct format *format, const struct replay_arrival *first,
                               const struct replay_arrival *other)
 {
@@ -419,7 +416,7 @@ kvca_status replay_trace_read(const char *text, size_t size, const char *name, s
         return kvca_error_set(error, KVCA_ERR_TOO_LARGE, name, 0, 0, "a trace may be at most %zu bytes long",
                               TRACE_MAX_BYTES);
     }
-    static const char byte_order_mark[] = "\xef\xbb\xbf"; /* spreadsheets write it in front */
+    static const char byte_order_mark[] = "\xef\xbb\xbf"; /* spreadsheets write it */
     size_t mark = strlen(byte_order_mark);
     bool marked = size >= mark && memcmp(text, byte_order_mark, mark) == 0;
     struct reading reading = {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The whole years from 1970 whose nanoseconds fit into 64 bits. */
+/* Nanoseconds since 1970 fit into 64 bits in these years. */
 #define FIRST_YEAR 1970
 #define LAST_YEAR 2261
 
@@ -22,13 +22,13 @@ bool replay_field_count(const struct replay_field *field, uint64_t *count)
         }
         *count = *count * 10 + (uint64_t)(field->text[i] - '0');
         if (*count > REPLAY_MOST_TOKENS) {
-            return false; /* now, before it can overflow */
+            return false; /* before it can overflow */
         }
     }
     return field->length > 0;
 }
 
-/* A sign, hexadecimal digits, "inf" and leading space are not for arrivals, though strtod() reads them. */
+/* An arrival may not have a sign, hexadecimal digits, "inf" or leading space, which strtod() would read. */
 static bool is_decimal(const struct replay_field *field)
 {
     for (size_t i = 0; i < field->length; i++) {
@@ -61,7 +61,7 @@ static int64_t days_in_month(int64_t year, int64_t month)
     return days[month - 1] + (month == 2 && is_leap(year));
 }
 
-/* In the Gregorian calendar, from the first day of year 1. */
+/* From the first day of year 1, in the Gregorian calendar. */
 static int64_t days_before_year(int64_t year)
 {
     int64_t past = year - 1;
@@ -77,7 +77,6 @@ static int64_t days_since_1970(int64_t year, int64_t month, int64_t day)
     return days;
 }
 
-/* The number that `count` digits make. */
 static int64_t digits(const char *text, size_t count)
 {
     int64_t number = 0;
@@ -87,7 +86,7 @@ static int64_t digits(const char *text, size_t count)
     return number;
 }
 
-/* Whether the text begins like `pattern`, in which 0 stands for any digit. */
+/* Whether the text begins like `pattern`. A 0 in `pattern` matches any digit. */
 static bool begins_like(const struct replay_field *field, const char *pattern)
 {
     size_t length = strlen(pattern);
@@ -123,7 +122,7 @@ static bool read_second_of_day(const char *text, int64_t *second)
     return hours < 24 && minutes < 60 && seconds < 60;
 }
 
-/* Reads what follows the seconds: nothing, or a point with one to nine digits. */
+/* Reads what follows the seconds: nothing, or a point and one to nine digits. */
 static bool read_fraction(const struct replay_field *field, int64_t *nanoseconds)
 {
     *nanoseconds = 0;

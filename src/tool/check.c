@@ -13,18 +13,16 @@
 static const char HELP[] =
     "Usage: kvca check [OPTION]... FILE...\n"
     "\n"
-    "Says what each policy file means, parameter by parameter. Of a faulty one it says what is wrong, as\n"
-    "FILE:LINE:COLUMN: message, on standard error. A file that does not select this policy for the pool counts as\n"
-    "faulty.\n"
+    "Shows what each parameter of each policy file means. If a file is faulty, prints FILE:LINE:COLUMN: MESSAGE on\n"
+    "standard error. A file that does not select this policy for the pool counts as faulty.\n"
     "\n"
     "Options:\n"
-    "  -q, --quiet      print nothing of files that are sound\n"
+    "  -q, --quiet      print only what is wrong\n"
     "      --role ROLE  the pool: decode (the default), prefill, aggregated or encode\n"
     "  -h, --help       show this help\n"
     "\n"
-    "Exit status: 0 all files are sound, 1 some are not, 2 wrong use.\n";
+    "Exit status: 0 all files are sound, 1 a file is faulty, 2 wrong use.\n";
 
-/* One parameter as the table shows it. */
 struct cells {
     char value[32];
     char meaning[128];
@@ -121,7 +119,7 @@ static void print_file(const char *argument, kvca_role role, const struct kvca_p
         printf("%s: sound; parameters alone, for any pool\n", path.text);
     }
     print_parameters(file);
-    tool_flush_output(); /* also so that files are told of in their order */
+    tool_flush_output(); /* keeps the order of this and the messages on standard error */
 }
 
 static int check_file(const char *argument, kvca_role role, bool quiet)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A decision that `kvca select` made, and its two ways of telling it. */
+/* A decision that `kvca select` made, and two ways to print it. */
 #ifndef KVCA_TOOL_DECISION_H
 #define KVCA_TOOL_DECISION_H
 
@@ -13,7 +13,7 @@ struct decision {
     uint64_t seed;
     kvca_selection selection;
     const size_t *tied;                /* selection.ties rows */
-    const kvca_explanation *explained; /* a row each */
+    const kvca_explanation *explained; /* one for each row */
 };
 
 void decision_print(const struct decision *decision);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A decision for machines: one object, its keys named as in kvca.h. */
+/* A decision as one JSON object. Its keys have the names of kvca.h. */
 #include "tool/decision.h"
 #include "tool/json.h"
 
-/* An integer, or null where there is none. */
+/* Writes null if `there` is false. */
 static void optional_integer(struct json *json, const char *key, bool there, uint64_t value)
 {
     if (there) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A decision for a person: the table must answer "why this rank, why not that one" by itself. */
+/* A decision as text. The table alone must answer "why this rank, why not that one". */
 #include <inttypes.h>
 
 #include "tool/decision.h"
 #include "tool/table.h"
 #include "tool/tool.h"
 
-/* How many tied rows a sentence lists. */
+/* The most tied rows that are listed. */
 #define ROWS_LISTED 16
 
 static const kvca_explanation *picked(const struct decision *decision)
@@ -69,7 +69,7 @@ static void add_limit(struct table *table, const kvca_explanation *rank)
     }
 }
 
-/* How a rank that passes the filter passes it. */
+/* Why a rank passes the filter. */
 static const char *passing(const struct decision *decision, const kvca_explanation *rank)
 {
     if (decision->policy.params.capacity_fraction == KVCA_NO_CAPACITY_FILTER) {
@@ -133,7 +133,7 @@ static void print_legend(const struct decision *decision, bool stands_in)
     const kvca_params *params = &decision->policy.params;
     bool weighted = params->decode_active_request_weight > 0;
     bool scaled = has_multipliers(decision);
-    printf("\nD: KV blocks booked on the rank, this request's among them. N: its active requests.\n");
+    printf("\nD: KV blocks booked on the rank, including this request's. N: its active requests.\n");
     if (params->capacity_fraction != KVCA_NO_CAPACITY_FILTER) {
         printf("limit: the largest D that fits, %s x capacity. ", tool_number(params->capacity_fraction).text);
     }
@@ -149,7 +149,7 @@ static void print_legend(const struct decision *decision, bool stands_in)
     }
 }
 
-/* Multipliers are shown where there are some: most pools have none. */
+/* Most pools have no multipliers, so the column is shown only if there are some. */
 static void print_ranks(const struct decision *decision)
 {
     static const struct table_column plain[] = {
@@ -195,7 +195,7 @@ static void print_picked_rank(const struct decision *decision)
            decision->ranks.dp_rank[row]);
 }
 
-/* Whether the cost had to tell the pick from ranks with as few requests. */
+/* Whether the cost decided among ranks with equally few requests. */
 static bool cost_decided(const struct decision *decision)
 {
     for (size_t row = 0; row < decision->ranks.count; row++) {
@@ -206,7 +206,7 @@ static bool cost_decided(const struct decision *decision)
     return false;
 }
 
-/* "of the 6 ranks that fit, 2 are equally good; ", or less where there is less to tell. */
+/* "of the 6 ranks that fit, 2 are equally good and this one was drawn: it has ", or a shorter form. */
 static void print_field(const struct decision *decision)
 {
     const kvca_selection *selection = &decision->selection;
@@ -224,7 +224,7 @@ static void print_fit(const struct decision *decision)
     const kvca_explanation *best = picked(decision);
     if (decision->selection.fits == 1) {
         printf("it is the only rank that fits%s.\n",
-               best->capacity_source == KVCA_CAPACITY_UNKNOWN ? ", its capacity being unknown" : "");
+               best->capacity_source == KVCA_CAPACITY_UNKNOWN ? "; its capacity is unknown" : "");
         return;
     }
     print_field(decision);
@@ -234,7 +234,7 @@ static void print_fit(const struct decision *decision)
     }
     printf("the fewest active requests, %" PRIu64, best->active_requests);
     if (cost_decided(decision)) {
-        printf(", and of those with as few the smallest cost, %s", tool_number(best->cost).text);
+        printf(", and among those the smallest cost, %s", tool_number(best->cost).text);
     }
     printf(".\n");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How commands end where they cannot go on. */
+/* Ends a command that cannot continue. */
 #include <stdlib.h>
 
 #include "tool/tool.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What commands read: files, and numbers on the command line. */
+/* Reads files, and numbers on the command line. */
 #include <stdlib.h>
 #include <string.h>
 

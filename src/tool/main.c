@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kvca: the operator's command. One file holds one command; this one finds it. */
+/* The program kvca. Finds the command; each command has a file of its own. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -16,12 +16,12 @@ static const char HELP[] =
     "Picks the decode rank for an LLM request so that the request lands where its KV cache fits.\n"
     "\n"
     "Commands:\n"
-    "  check FILE...           say what policy files mean, or what is wrong with them and where\n"
+    "  check FILE...           show what policy files mean, or what is wrong with them and where\n"
     "  select -c POLICY RANKS  explain one decision: each rank, whether it fits, and the pick\n"
     "  replay TRACE            run a trace through a model of a decode pool and compare policies\n"
     "\n"
     "Options:\n"
-    "  -h, --help  show this help; after a command, show the command's\n"
+    "  -h, --help  show this help, or the help of a command if given after it\n"
     "  --version   show the version\n"
     "\n"
     "A file named - is standard input.\n"
@@ -76,7 +76,7 @@ bool tool_read_role(const char *command, const char *argument, kvca_role *role)
 struct number tool_number(double value)
 {
     struct number number;
-    if (fabs(value) < 1e15 && value == floor(value)) { /* as people write whole numbers, without an exponent */
+    if (fabs(value) < 1e15 && value == floor(value)) { /* people write whole numbers without an exponent */
         snprintf(number.text, sizeof number.text, "%.0f", value);
         return number;
     }
@@ -87,7 +87,7 @@ struct number tool_number(double value)
     return number;
 }
 
-/* The library passes over a variant that it does not know; a command can say so. */
+/* The library ignores an unknown variant. The command reports it. */
 static bool has_variant(const char *wanted)
 {
     return !wanted || strcmp(wanted, kvca_variant()) == 0;
@@ -97,10 +97,11 @@ static int run(int argc, char **argv)
 {
     const char *wanted = getenv("KVCA_VARIANT");
     if (!has_variant(wanted)) {
-        return tool_wrong_use("kvca",
-                              "the environment variable KVCA_VARIANT is \"%s\", which is no variant of the rule that "
-                              "this processor has; leave it out to use the fastest",
-                              wanted);
+        return tool_wrong_use(
+            "kvca",
+            "the environment variable KVCA_VARIANT is \"%s\", but this processor has no such variant "
+            "of the rule; unset it to use the fastest",
+            wanted);
     }
     if (argc < 2) {
         fputs(HELP, stderr);
@@ -118,16 +119,16 @@ static int run(int argc, char **argv)
         if (strcmp(argv[1], COMMANDS[i].name) == 0) {
             char full_name[32];
             snprintf(full_name, sizeof full_name, "%s", COMMANDS[i].full_name);
-            argv[1] = full_name; /* what getopt() calls us in its messages */
+            argv[1] = full_name; /* getopt() begins its messages with it */
             return COMMANDS[i].run(argc - 1, argv + 1);
         }
     }
-    return tool_wrong_use("kvca", "\"%s\" is not a command; there are check, select and replay", argv[1]);
+    return tool_wrong_use("kvca", "\"%s\" is not a command; the commands are check, select and replay", argv[1]);
 }
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other: it is told below */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is reported below like any other error */
     int status = run(argc, argv);
     return tool_close_output() ? status : TOOL_FAULTY_INPUT;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Standard output: whether all of it arrives. */
+/* Reports output that could not be written. */
 #include <errno.h>
 #include <string.h>
 
 #include "tool/tool.h"
 
 static bool lost;
-static int fault; /* why, if it is known: errno of the first failure */
+static int fault; /* errno of the first failure */
 
 static void note_loss(void)
 {
@@ -26,8 +26,8 @@ void tool_flush_output(void)
 bool tool_close_output(void)
 {
     tool_flush_output();
-    /* Some file systems tell only now that a disk is full. Where it was never open, nothing is lost but what the flush
-     * could not write. */
+    /* Some file systems report a full disk only here. EBADF means that standard output was never open: the flush has
+     * already reported what was lost. */
     if (fclose(stdout) != 0 && errno != EBADF) {
         note_loss();
     }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ranks file has one of two forms, with the columns of kvca_ranks as keys:
+ * A ranks file has one of two forms. Its keys are the columns of kvca_ranks:
  *
  *     request_blocks: 40                            request_blocks: 40
  *     ranks:                                        decode_cost_blocks: [990, 960]
  *       - {decode_cost_blocks: 990, ...}            active_requests: [0, 3]
  *       - {decode_cost_blocks: 960, ...}            ...
  *
- * A list of ranks alone, without `ranks:`, is the first form as well.
+ * The first form may also be just the list, without `ranks:`.
  */
 #include "tool/ranks.h"
 
@@ -91,7 +91,7 @@ static void make_columns(struct ranks_file *file, size_t count)
     file->ranks.preferred_taint_multiplier = file->preferred_taint_multiplier;
 }
 
-/* Reads an integer from 0 to `most`, which `accepted` says in words. */
+/* Reads an integer from 0 to `most`. `accepted` says the same in words. */
 static kvca_status read_integer(const struct reading *reading, const struct kvca_node *node, const char *name,
                                 uint64_t most, const char *accepted, uint64_t *value)
 {
@@ -136,7 +136,7 @@ static kvca_status read_multiplier(const struct reading *reading, const struct k
     return refuse(reading, node, NAMES[PREFERRED_TAINT_MULTIPLIER], "a finite number above 0");
 }
 
-/* Reads one value of the table, whichever way the file is laid out. */
+/* Reads one value, in either form of the file. */
 static kvca_status read_cell(const struct reading *reading, enum column column, size_t row,
                              const struct kvca_node *node)
 {
@@ -170,7 +170,7 @@ static kvca_status check_required(const struct reading *reading, const struct kv
     return KVCA_OK;
 }
 
-/* A rank without a worker_id among ranks that have one would pass for one of them. */
+/* The default worker_id, the row, could be equal to the worker_id of another rank. */
 static kvca_status check_identity(struct reading *reading, size_t row, const struct kvca_fields *fields,
                                   const struct kvca_node *node)
 {
@@ -262,7 +262,7 @@ static kvca_status read_columns(const struct reading *reading, const struct kvca
     return status;
 }
 
-/* In a file with a list of ranks the columns stand in the list. */
+/* A file with a list of ranks has no columns beside the list. */
 static kvca_status refuse_mixture(const struct reading *reading, const struct kvca_fields *fields)
 {
     for (int column = 0; column < COLUMNS; column++) {
@@ -293,7 +293,6 @@ static kvca_status read_mapping(struct reading *reading, const struct kvca_node 
     return status == KVCA_OK ? read_rows(reading, fields.values[RANKS]) : status;
 }
 
-/* What the rank is known by, for sorting. */
 struct identity {
     uint64_t worker_id;
     uint32_t dp_rank;
@@ -313,7 +312,6 @@ static int compare_identities(const void *a, const void *b)
     return x->row < y->row ? -1 : 1;
 }
 
-/* A rank that stands twice is a slip in the snapshot. */
 static kvca_status check_duplicates(const struct reading *reading)
 {
     const struct ranks_file *file = reading->file;

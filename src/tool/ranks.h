@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks files: a snapshot of candidate ranks in YAML or JSON. */
+/* Ranks files: snapshots of the candidate ranks in YAML or JSON. */
 #ifndef KVCA_TOOL_RANKS_H
 #define KVCA_TOOL_RANKS_H
 
@@ -7,7 +7,7 @@
 
 #define RANKS_MAX_BYTES ((size_t)16 << 20)
 
-/* A snapshot and the memory that its columns lie in. */
+/* A snapshot and the memory of its columns. */
 struct ranks_file {
     kvca_ranks ranks;
     uint64_t *worker_id;
@@ -21,7 +21,7 @@ struct ranks_file {
 /* Reads the ranks file that an argument names. Free `file` after KVCA_OK. */
 kvca_status ranks_file_load(const char *argument, struct ranks_file *file, kvca_error *error);
 
-/* The same for a text of `size` bytes, which messages call `name`. */
+/* The same for a text of `size` bytes. Messages call it `name`. */
 kvca_status ranks_file_read(const char *text, size_t size, const char *name, struct ranks_file *file,
                             kvca_error *error);
 

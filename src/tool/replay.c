@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kvca replay: a trace through a model of a decode pool, under several policies. */
+/* kvca replay: runs a trace through a model of a decode pool, once for each policy and seed. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,26 +25,27 @@ static const char HELP[] =
     "\n"
     "The pool:\n"
     "      --ranks R             how many ranks (default 8)\n"
-    "      --capacity C[,C...]   KV blocks of a rank; several are dealt out in turn (default 4096)\n"
+    "      --capacity C[,C...]   KV blocks of a rank; ranks take several in turn (default 4096)\n"
     "      --block-size B        tokens in a block (default 16)\n"
-    "      --max-num-seqs N      the most sequences that run on a rank (default 256)\n"
-    "      --watermark X         share of C that admission leaves free where something runs (default 0.01)\n"
+    "      --max-num-seqs N      most sequences that run on a rank at once (default 256)\n"
+    "      --watermark X         share of C left free when a rank admits beside others (default 0.01)\n"
     "      --batch-ms X          ms that each running sequence adds to a pass (default 0)\n"
-    "      --independent         every rank has a clock of its own; else all make their passes together\n"
+    "      --independent         each rank has its own clock; otherwise all make their passes together\n"
     "\n"
     "The router:\n"
-    "      --policy P            may be given several times: default:W, kvca:FRACTION|off:on|off:W, least_requests,\n"
-    "                            p2c, round_robin, or a policy file (default: default:0 and kvca:1:on:0)\n"
-    "      --track-output-blocks bookings grow with the output, block by block\n"
-    "      --hold                a request that kvca would place where it does not fit waits at the router\n"
+    "      --policy P            default:W, kvca:FRACTION|off:on|off:W, least_requests, p2c, round_robin, or a "
+    "file;\n"
+    "                            repeat it to compare policies (default: default:0 and kvca:1:on:0)\n"
+    "      --track-output-blocks bookings grow with the output\n"
+    "      --hold                a request that fits nowhere waits at the router (kvca only)\n"
     "\n"
     "The runs:\n"
-    "      --speed X             the trace's times are divided by X (default 1)\n"
+    "      --speed X             divide the trace's times by X (default 1)\n"
     "      --synthetic[=SPEC]    make a trace: requests=2000,rate=20,prompt=1000,output=200,sigma=1,seed=0\n"
     "      --seed S              seed of the draws (default 0)\n"
-    "      --seeds N             run N seeds, from S on (default 1)\n"
+    "      --seeds N             run N seeds, beginning with S (default 1)\n"
     "      --format F            table, json or csv (default table)\n"
-    "      --engine E            fast, or plain: the slow one, for checking (default fast)\n"
+    "      --engine E            fast, or plain, which is slow and for checking (default fast)\n"
     "  -h, --help                show this help\n"
     "\n"
     "Exit status: 0 done, 1 the input is faulty, 2 wrong use.\n";
@@ -65,7 +66,7 @@ struct arguments {
     const char *trace;
     const char *synthetic;
     bool help;
-    int status; /* what to exit with when reading the arguments has failed */
+    int status; /* exit status if the arguments are wrong */
 };
 
 enum {
@@ -159,7 +160,7 @@ static bool read_policy(const char *argument, struct arguments *arguments)
     return true;
 }
 
-/* The index of an argument among the accepted ones; says so when it is none. */
+/* Finds an argument among the accepted ones. Prints a message if it is not there. */
 static bool read_choice(const char *option, const char *argument, const char *const *accepted, size_t count,
                         size_t *choice)
 {
@@ -191,7 +192,6 @@ static bool read_engine(const char *argument, struct arguments *arguments)
     return read;
 }
 
-/* Options of the model. */
 static bool take_model_option(int option, struct arguments *arguments)
 {
     struct replay_options *options = &arguments->options;
@@ -227,7 +227,7 @@ static bool take_model_option(int option, struct arguments *arguments)
     }
 }
 
-/* Takes one option. Returns whether it is sound; says so when it is not. */
+/* Takes one option. Returns false after a message if it is wrong. */
 static bool take_option(int option, struct arguments *arguments)
 {
     switch (option) {
@@ -255,7 +255,7 @@ static bool take_option(int option, struct arguments *arguments)
     }
 }
 
-/* What is only known when all options are. */
+/* Checks and fills in what depends on all options. */
 static bool complete(int argc, char **argv, struct arguments *arguments)
 {
     int names = argc - optind;
@@ -348,8 +348,7 @@ static int load_and_replay(const struct arguments *arguments)
         return TOOL_FAULTY_INPUT;
     }
     if (trace.unsorted > 0) {
-        fprintf(stderr,
-                "kvca: note: %zu of %zu requests did not stand in the order of their arrival; they were sorted\n",
+        fprintf(stderr, "kvca: note: %zu of %zu requests were not in order of arrival; they were sorted\n",
                 trace.unsorted, trace.count);
     }
     replay(arguments, &trace);
@@ -359,7 +358,7 @@ static int load_and_replay(const struct arguments *arguments)
 
 int tool_replay(int argc, char **argv)
 {
-    static struct arguments arguments; /* too large for a stack */
+    static struct arguments arguments; /* too large for the stack */
     arguments = (struct arguments){
         .options = {.ranks = 8, .block_size = 16, .max_num_seqs = 256, .watermark = 0.01, .speed = 1.0},
         .listed = {4096},

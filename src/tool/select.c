@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kvca select: one decision, explained. */
+/* kvca select: explains one decision. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,25 +14,23 @@
 static const char HELP[] =
     "Usage: kvca select -c POLICY [OPTION]... RANKS\n"
     "\n"
-    "Explains one decision: a table of the ranks, with whether each fits and why it was or was not taken, then the\n"
-    "pick and its reason.\n"
+    "Explains one decision. A table shows for each rank whether it fits and why it was or was not picked. Then come\n"
+    "the pick and its reason.\n"
     "\n"
-    "POLICY is a policy file, see 'kvca check'. RANKS is a snapshot of the candidate ranks in YAML or JSON, or - "
-    "for\n"
-    "standard input:\n"
+    "POLICY is a policy file, see 'kvca check'. RANKS is a snapshot of the candidate ranks in YAML or JSON. One of\n"
+    "the two may be - for standard input. A snapshot:\n"
     "\n"
     "    request_blocks: 600       # KV blocks that the request needs; added to each rank's decode_cost_blocks\n"
     "    ranks:\n"
-    "      - worker_id: 0          # optional: the row number stands in\n"
+    "      - worker_id: 0          # optional: the row number\n"
     "        dp_rank: 3            # optional: 0\n"
     "        decode_cost_blocks: 3000\n"
     "        active_requests: 5\n"
     "        total_kv_blocks: 60000            # optional: not reported\n"
     "        preferred_taint_multiplier: 1.0   # optional: 1\n"
     "\n"
-    "A list of ranks alone, without ranks:, will do. The same keys may instead stand at the top, each with a list "
-    "of\n"
-    "one value for each rank.\n"
+    "The snapshot may also be just the list, without ranks:. Or the same keys may be at the top, each with a list\n"
+    "of one value for each rank.\n"
     "\n"
     "Options:\n"
     "  -c, --policy POLICY     the policy file\n"
@@ -57,7 +55,7 @@ struct arguments {
 
 enum { OPTION_ROLE = 256, OPTION_REQUEST_BLOCKS, OPTION_SEED, OPTION_JSON };
 
-/* Takes one option. Returns whether it is sound; says so when it is not. */
+/* Takes one option. Returns false after a message if it is wrong. */
 static bool take_option(int option, struct arguments *arguments)
 {
     switch (option) {
@@ -135,7 +133,7 @@ static void decide(struct decision *decision, bool json)
     kvca_explanation *explained = tool_resize(NULL, ranks->count * sizeof *explained);
     kvca_policy *policy;
     kvca_selection first;
-    /* What was loaded is sound, so that a failure from here on is one of memory. */
+    /* The input is sound, so any failure from here on is lack of memory. */
     tool_must(NAME, kvca_policy_new(&decision->policy.params, &policy));
     tool_must(NAME, kvca_policy_set_seed(policy, decision->seed));
     tool_must(NAME, kvca_policy_set_warning(policy, print_warning, NULL));

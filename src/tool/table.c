@@ -8,7 +8,7 @@
 
 #include "tool/tool.h"
 
-/* The longest cell; what is longer is cut. */
+/* Longer cells are cut. */
 #define CELL 160
 
 static void make_room(struct table *table)
@@ -32,7 +32,7 @@ void table_add(struct table *table, const char *format, ...)
     table->cells[table->count++] = memcpy(tool_resize(NULL, size), text, size);
 }
 
-/* The column after `column`: the first one after the last. */
+/* The next column, or the first column after the last. */
 static size_t following(const struct table *table, size_t column)
 {
     return column + 1 == table->width ? 0 : column + 1;

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Completes the command kvca in bash. Needs nothing but bash. tests/docs/completion.py runs it.
+# Completes the command kvca in bash. Needs only bash. tests/docs/completion.py runs it.
 
-# Offers those of the words that begin with $word. Without any, bash offers files.
+# Offers the words that begin with $word. If there are none, bash offers files.
 _kvca_words() {
     mapfile -t COMPREPLY < <(compgen -W "$1" -- "$word")
 }
 
-# No files where a number is wanted. (It cannot be said outside of a completion, as in a test.)
+# Offers no files where a number is wanted. (compopt fails outside of a completion, as in a test.)
 _kvca_nothing() {
     compopt +o default 2> /dev/null
 }
 
-# What the option in $before takes. Fails when it takes nothing.
+# Completes the argument of the option in $before. Fails if it takes none.
 _kvca_argument() {
     case $command$before in
     check--role | select--role) _kvca_words 'decode prefill aggregated encode' ;;
@@ -48,7 +48,7 @@ _kvca() {
         _kvca_options
         return
     fi
-    # bash takes "--role=decode" for three words.
+    # bash splits "--role=decode" into three words.
     if [ "$word" = = ]; then
         word=
     elif [ "$before" = = ]; then
