@@ -48,7 +48,7 @@ static const char usage[] =
     "  --quick           a few short rounds up to 1024 ranks, as a test; the figures have no meaning\n"
     "  --help            print this and exit\n";
 
-/* Wherever --quick stands, it leaves alone what other options say. */
+/* Other options win over --quick, whatever their order. */
 static void be_quick(struct options *options)
 {
     options->plan.batch = QUICK_BATCH;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A router that keeps D and N itself and asks kvca for the pick: the policy is loaded once, then every request is given
- * a rank. Three ranks are filled until none has room; then a request ends, and one that was held back is tried again.
+ * A router that keeps D and N itself and asks kvca for the pick. It loads the policy once, then gives every request a
+ * rank. Three ranks fill up until none has room. Then a request ends, and a request that was held is tried again.
  *
  *     columns POLICY
  *
- * It has one thread. With several, a lock must be held from kvca_select() until the request is booked, or two of them
- * are given the same room: pool_threads.c shows the pool that does both in one step.
+ * It has one thread. With several threads, hold a lock from kvca_select() until the request is booked, or two requests
+ * may get the same room. The pool in pool_threads.c picks and books in one step.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #define RANKS 3
 #define BLOCK_TOKENS 16
 
-/* What the router knows of its ranks, in columns. */
+/* What the router knows about its ranks, in columns. */
 struct ranks {
     uint64_t worker_id[RANKS];
     uint32_t dp_rank[RANKS];
@@ -34,7 +34,7 @@ static void log_unknown_capacity(void *user, const kvca_warning *warning)
             warning->worker_id, warning->dp_rank);
 }
 
-/* Start-up. A faulty policy file must stop the router, not be papered over with defaults. */
+/* Start-up. A faulty policy file must stop the router: do not replace it with defaults. */
 static kvca_status load_policy(const char *path, kvca_policy **policy)
 {
     kvca_params params;
@@ -54,7 +54,7 @@ static kvca_status load_policy(const char *path, kvca_policy **policy)
     return KVCA_OK;
 }
 
-/* Waiting would not help a request that is larger than every rank. (At capacity_fraction 1; below that, ask sooner.) */
+/* A request that is larger than every rank would wait for ever. (Multiply by capacity_fraction if it is below 1.) */
 static bool can_ever_fit(const struct ranks *ranks, uint64_t blocks)
 {
     for (size_t row = 0; row < RANKS; row++) {
@@ -103,7 +103,7 @@ static enum answer route(kvca_policy *policy, struct ranks *ranks, uint64_t prom
     return SENT;
 }
 
-/* A request has ended: what was booked for it is taken off again. */
+/* A request has ended: removes its booking. */
 static void release(struct ranks *ranks, size_t row, uint64_t blocks)
 {
     ranks->booked_blocks[row] -= blocks;

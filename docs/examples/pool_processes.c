@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pool, two processes: it lies in shared memory, behind a process-shared robust mutex. A worker process places
- * three requests and is killed while it holds the mutex; the other one takes over, gives back what the dead one had
+ * One pool, two processes. The pool lies in shared memory, with a process-shared robust mutex. A worker process places
+ * three requests and is killed while it holds the mutex. The other process takes over, gives back what the dead one had
  * booked, and prints the pool for `kvca select`.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -22,9 +22,9 @@
 
 #define MAX_RANKS 64
 #define MAX_OWNERS 8
-#define POOL_OFFSET 4096 /* the pool begins on a page of its own, behind the mutex */
+#define POOL_OFFSET 4096 /* the mutex has the first page, the pool begins on the next */
 
-/* The pool as one process sees it. Addresses differ between processes; the pool does not mind. */
+/* The pool as one process sees it. Its address may differ between processes. */
 struct shared_pool {
     pthread_mutex_t *mutex;
     kvca_pool *pool;
@@ -50,7 +50,7 @@ static char *map(int descriptor)
     return memory;
 }
 
-/* Once, by the process that starts the others. */
+/* The process that starts the others calls this once. */
 static struct shared_pool create(int descriptor)
 {
     if (ftruncate(descriptor, (off_t)shared_bytes()) != 0) {
@@ -65,7 +65,7 @@ static struct shared_pool create(int descriptor)
     int error = pthread_mutex_init(shared.mutex, &attributes);
     if (error != 0) {
         errno = error;
-        fail("pthread_mutex_init"); /* not every kernel has what a robust one needs */
+        fail("pthread_mutex_init"); /* some kernels have no robust mutexes */
     }
     pthread_mutexattr_destroy(&attributes);
     const kvca_params params = KVCA_PARAMS_DEFAULT;
@@ -78,7 +78,7 @@ static struct shared_pool create(int descriptor)
     return shared;
 }
 
-/* In every other process. Memory that is not ready, or that a version with another layout made, is refused. */
+/* Every other process calls this. It refuses memory that is not ready, or a pool with another layout. */
 static struct shared_pool attach(int descriptor)
 {
     struct stat file;
@@ -107,7 +107,7 @@ static void lock(struct shared_pool *shared)
                repaired ? "had to be completed" : "was complete");
     } else if (error != 0) {
         errno = error;
-        fail("pthread_mutex_lock"); /* without the lock the pool must not be touched */
+        fail("pthread_mutex_lock"); /* without the lock, do not touch the pool */
     }
 }
 
@@ -116,7 +116,7 @@ static void unlock(struct shared_pool *shared)
     pthread_mutex_unlock(shared->mutex);
 }
 
-/* A worker process with a short life. */
+/* A worker process that is soon killed. */
 static void serve_and_die(int descriptor)
 {
     struct shared_pool shared = attach(descriptor);
@@ -134,9 +134,9 @@ static void serve_and_die(int descriptor)
 }
 
 /*
- * A dead process tells nobody: whoever lives looks for owners whose process is gone. A process number can be given to
- * another process meanwhile; a router that runs for long compares start times as well. (One that has died but was not
- * waited for still counts as there.)
+ * A dead process cannot void its owner, so a living one looks for owners whose process is gone. The process number may
+ * meanwhile belong to a new process, so a router that runs for long also compares start times. (A process that has died
+ * but was not waited for still counts as alive.)
  */
 static void void_dead_owners(struct shared_pool *shared)
 {
@@ -163,7 +163,7 @@ static void print_column(const char *name, const uint64_t *values, size_t count,
     printf("]%s\n", end);
 }
 
-/* The copy is made under the mutex, the text outside it. */
+/* Makes the copy under the mutex, and the text outside it. */
 static void print_pool(struct shared_pool *shared)
 {
     size_t bytes = kvca_pool_snapshot_bytes(shared->pool);
@@ -192,7 +192,7 @@ int main(void)
     if (descriptor < 0) {
         fail("shm_open");
     }
-    shm_unlink(name); /* the children inherit the descriptor; others would open it by its name */
+    shm_unlink(name); /* the child inherits the descriptor; unrelated processes would open the name */
     struct shared_pool shared = create(descriptor);
     lock(&shared);
     for (uint64_t worker_id = 1; worker_id <= 3; worker_id++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pool, many threads: the host's mutex around every call. Each thread sends requests as fast as it can, so that two
- * often arrive together; none of them is booked on a rank without room while another has some.
+ * One pool, many threads. The host locks a mutex around every call. Each thread sends requests as fast as it can, so
+ * two often arrive together. No request is booked on a rank without room while another rank has room.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -22,7 +22,7 @@ struct router {
     kvca_owner owner; /* one process, one owner */
 };
 
-/* Gives the request a rank. Only the pool's own work is done under the mutex. */
+/* Gives the request a rank. Only the call on the pool is made under the mutex. */
 static bool send_request(struct router *router, uint64_t prompt_tokens, kvca_booking *booking)
 {
     kvca_request request = {.blocks = kvca_blocks_for_tokens(prompt_tokens, BLOCK_TOKENS), .only_if_fits = true};
@@ -30,11 +30,11 @@ static bool send_request(struct router *router, uint64_t prompt_tokens, kvca_boo
     kvca_status status = kvca_pool_place(router->pool, router->owner, &request, booking, NULL);
     pthread_mutex_unlock(&router->mutex);
     if (status != KVCA_OK && status != KVCA_NONE_FITS) {
-        fprintf(stderr, "%s\n", kvca_strerror(status)); /* a fault of the program: trying again will not help */
+        fprintf(stderr, "%s\n", kvca_strerror(status)); /* a fault of the program: do not try again */
         abort();
     }
-    return status ==
-           KVCA_OK; /* KVCA_NONE_FITS: try again when a request has ended. None is larger than a rank here. */
+    /* KVCA_NONE_FITS: try again when a request has ended. No request is larger than a rank here. */
+    return status == KVCA_OK;
 }
 
 static void end_request(struct router *router, kvca_booking *booking)
@@ -50,7 +50,7 @@ static void *serve(void *argument)
     kvca_booking held[HELD_AT_ONCE] = {{0}};
     for (uint64_t i = 0; i < REQUESTS; i++) {
         kvca_booking *booking = &held[i % HELD_AT_ONCE];
-        end_request(router, booking); /* the first few times there is none yet, which is told and harmless */
+        end_request(router, booking); /* the first few are empty: an error that does no harm */
         for (uint64_t oldest = i + 1; !send_request(router, 100 + i * 37 % 4000, booking); oldest++) {
             end_request(router, &held[oldest % HELD_AT_ONCE]);
         }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A router's loop: loads the policy, places a hundred requests on three ranks, and tells where they went and why the
- * first one did. The same program stands beside it in C++, Python, Rust and Go.
+ * A router's loop. It loads the policy, places a hundred requests on three ranks, prints where they went, and explains
+ * the first pick. The same program is here in C++, Python, Rust and Go.
  *
  *     cc -std=c11 router.c -o router $(pkg-config --cflags --libs kvca) && ./router policy.yaml
  *
- * It has one thread. With several, a lock goes around the calls that take the pool: see pool_threads.c.
+ * It has one thread. With several threads, hold a lock around the calls that take the pool: see pool_threads.c.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,9 +22,9 @@
 struct router {
     kvca_pool *pool;
     kvca_owner owner;                       /* one process, one owner */
-    kvca_rank ranks[RANKS];                 /* by slot, as the two below */
-    uint64_t requests[RANKS];               /* how many each rank was given */
-    uint64_t blocks[RANKS];                 /* and how large */
+    kvca_rank ranks[RANKS];                 /* by slot, like the next two */
+    uint64_t requests[RANKS];               /* how many each rank got */
+    uint64_t blocks[RANKS];                 /* the sum of their blocks */
     kvca_booking in_flight[MOST_IN_FLIGHT]; /* a ring, from request `ended` to request `placed` */
     uint64_t placed;
     uint64_t ended;
@@ -52,7 +52,7 @@ static kvca_status add_rank(struct router *router, const kvca_rank *rank)
     return KVCA_OK;
 }
 
-/* What it has made by the time it fails, the caller frees with kvca_pool_free() too. */
+/* The caller frees the pool with kvca_pool_free(), also when this fails. */
 static kvca_status start(struct router *router, const kvca_params *params)
 {
     static const kvca_rank ranks[RANKS] = {
@@ -77,10 +77,10 @@ static kvca_status end_oldest(struct router *router)
 {
     kvca_status status = kvca_pool_release(router->pool, &router->in_flight[router->ended % MOST_IN_FLIGHT]);
     router->ended++;
-    return status == KVCA_STALE ? KVCA_OK : status; /* stale: its rank was dropped meanwhile, the booking with it */
+    return status == KVCA_STALE ? KVCA_OK : status; /* stale: the booking went when its rank was dropped */
 }
 
-/* While no rank has room it waits for requests to end. With none left to wait for, the request is too large. */
+/* Waits for requests to end while no rank has room. If none is left to wait for, the request is too large. */
 static kvca_status place(struct router *router, uint64_t blocks, kvca_selection *selection)
 {
     const kvca_request request = {.blocks = blocks, .only_if_fits = true};
@@ -129,7 +129,7 @@ static kvca_status explain_rows(const kvca_policy *policy, const kvca_ranks *ran
     return KVCA_OK;
 }
 
-/* Why `selection`, which tells a slot, was made of the ranks as they were before. */
+/* Explains `selection`, whose row is a slot, from the ranks as they were before it. */
 static kvca_status explain(const kvca_snapshot *before, uint64_t blocks, kvca_selection selection)
 {
     kvca_ranks ranks = before->ranks;
@@ -148,7 +148,7 @@ static kvca_status explain(const kvca_snapshot *before, uint64_t blocks, kvca_se
     return status;
 }
 
-/* Places the first request. Among threads the lock is held from the snapshot to the booking, and no longer. */
+/* Places the first request. With several threads, hold the lock from the snapshot to the booking, and no longer. */
 static kvca_status place_explained(struct router *router, uint64_t blocks, kvca_selection *selection)
 {
     size_t bytes = kvca_pool_snapshot_bytes(router->pool);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loop of router.c in C++17: handles that free what they hold, bookings that end themselves, errors as exceptions.
+// The loop of router.c in C++17. Handles free what they hold, bookings end themselves, and errors are exceptions.
 //
 //     c++ -std=c++17 router.cpp -o router $(pkg-config --cflags --libs kvca) && ./router policy.yaml
 //
-// The first part wraps what a router needs of the library and can be taken as it is.
+// The first part wraps what a router needs of the library. Other programs can use it as it is.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -84,7 +84,7 @@ class Snapshot
     Snapshot(Snapshot &&) = default;
     Snapshot &operator=(Snapshot &&) = default;
 
-    // Of a request of `blocks` that was then placed as `selection` tells.
+    // How each rank looked to a request of `blocks`, which was placed next, with `selection`.
     std::vector<Row> explain(std::uint64_t blocks, kvca_selection selection) const
     {
         kvca_policy *made = nullptr;
@@ -92,7 +92,7 @@ class Snapshot
         std::unique_ptr<kvca_policy, Free<kvca_policy_free>> policy(made);
         kvca_ranks ranks = snapshot_.ranks;
         ranks.request_blocks = blocks;
-        const std::uint32_t *slots = snapshot_.slot; // a pool tells slots, an explanation takes rows
+        const std::uint32_t *slots = snapshot_.slot; // a pool returns slots, kvca_explain() takes rows
         selection.row = static_cast<std::size_t>(std::find(slots, slots + ranks.count, selection.row) - slots);
         std::vector<Row> rows;
         for (std::size_t i = 0; i < ranks.count; i++) {
@@ -117,7 +117,7 @@ class Snapshot
 
 class Pool;
 
-// A request on a rank, from its placement until it is destroyed. Not to outlive its pool.
+// A request on a rank, from its placement until it is destroyed. It must not outlive its pool.
 class Booking
 {
   public:
@@ -162,7 +162,7 @@ class Pool
         check(kvca_pool_owner_claim(made, 0, &owner_));
     }
 
-    // For draws that can be repeated; a router leaves it out.
+    // Makes draws repeatable. A router leaves it out.
     void set_seed(std::uint64_t seed)
     {
         std::lock_guard lock(mutex_);
@@ -177,7 +177,7 @@ class Pool
         return put;
     }
 
-    // Nothing while no rank has room. `before` gets the ranks that were chosen from.
+    // Returns nothing while no rank has room. `before` gets the ranks as they were before the pick.
     std::optional<Placement> place(std::uint64_t blocks, std::optional<Snapshot> *before = nullptr)
     {
         kvca_request request = {};
@@ -209,7 +209,7 @@ inline Booking::~Booking()
 {
     if (pool_) {
         std::lock_guard lock(pool_->mutex_);
-        kvca_pool_release(pool_->pool_.get(), &booking_); // stale, when its rank is gone: then there is nothing to do
+        kvca_pool_release(pool_->pool_.get(), &booking_); // stale: its rank is gone, so nothing is left to do
     }
 }
 
@@ -316,7 +316,7 @@ class Router
         ranks_[put.slot] = {worker_id, dp_rank};
     }
 
-    // While no rank has room it waits for requests to end. With none left to wait for, the request is too large.
+    // Waits for requests to end while no rank has room. If none is left to wait for, the request is too large.
     kvca::Placement place(std::uint64_t blocks, std::optional<kvca::Snapshot> *before)
     {
         for (;;) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The loop of router.c in Go, by cgo.
+// The loop of router.c in Go, with cgo.
 //
 //	go build router.go && ./router policy.yaml
 //
-// The first part wraps what a router needs of the library and can be taken as
-// it is.
+// The first part wraps what a router needs of the library. Other programs can
+// use it as it is.
 package main
 
 /*
@@ -24,10 +24,10 @@ import (
 	"unsafe"
 )
 
-// Status is what the library answers when it cannot do what it was asked.
+// Status is what the library returns when it cannot do what was asked.
 type Status C.kvca_status
 
-// Those that a router tells apart.
+// The statuses that a router handles in different ways.
 const (
 	NotSelected Status = C.KVCA_NOT_SELECTED
 	Stale       Status = C.KVCA_STALE
@@ -78,7 +78,7 @@ type Pool struct {
 	owner C.kvca_owner
 }
 
-// Booking is one request on one rank. It ends by Pool.Release; keep no copies.
+// Booking is one request on one rank. Pool.Release ends it. Keep no copies.
 type Booking struct{ c C.kvca_booking }
 
 // Placement is a booking, and how its rank was picked.
@@ -98,7 +98,7 @@ type Row struct {
 	Reason   Reason
 }
 
-// Reason is what tells a rank from the one that was picked.
+// Reason says why a rank was or was not picked.
 type Reason C.kvca_reason
 
 func (r Reason) String() string {
@@ -138,7 +138,7 @@ func (p *Pool) Close() {
 	p.c = nil
 }
 
-// SetSeed is for draws that can be repeated; a router leaves it out.
+// SetSeed makes draws repeatable. A router leaves it out.
 func (p *Pool) SetSeed(seed uint64) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -168,12 +168,12 @@ func (p *Pool) Place(blocks uint64) (*Placement, error) {
 	return p.place(blocks)
 }
 
-// PlaceExplained is Place that also tells how every rank looked.
+// PlaceExplained does what Place does, and returns how every rank looked.
 func (p *Pool) PlaceExplained(blocks uint64) (*Placement, []Row, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	size := C.kvca_pool_snapshot_bytes(p.c)
-	buffer := C.malloc(size) // not Go's: the snapshot points into it
+	buffer := C.malloc(size) // C memory, because the snapshot points into it
 	defer C.free(buffer)
 	var before C.kvca_snapshot
 	if err := check(C.kvca_pool_snapshot(p.c, buffer, size, &before)); err != nil {
@@ -187,8 +187,8 @@ func (p *Pool) PlaceExplained(blocks uint64) (*Placement, []Row, error) {
 	return placement, rows, err
 }
 
-// Release ends a booking. Where its rank was dropped meanwhile, and the booking
-// with it, there is nothing to do.
+// Release ends a booking. If the booking went when its rank was dropped, nothing
+// is left to do.
 func (p *Pool) Release(booking *Booking) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -199,8 +199,8 @@ func (p *Pool) Release(booking *Booking) error {
 	return err
 }
 
-// A mask of slots (eligible) or multipliers would have to be C's memory, or
-// pinned, since cgo lets no Go pointer lie behind another.
+// A mask of slots (eligible) or multipliers would have to be C memory, or
+// pinned, because cgo refuses Go pointers inside Go memory.
 func (p *Pool) place(blocks uint64) (*Placement, error) {
 	request := C.kvca_request{blocks: C.uint64_t(blocks), only_if_fits: true}
 	booking := new(Booking)
@@ -223,7 +223,7 @@ func explain(before *C.kvca_snapshot, blocks uint64, placement *Placement) ([]Ro
 	dpRanks := unsafe.Slice(ranks.dp_rank, ranks.count)
 	selection := C.kvca_selection{fits: C.size_t(placement.Fits)}
 	for row, slot := range unsafe.Slice(before.slot, ranks.count) {
-		if int(slot) == placement.Slot { // a pool tells slots, an explanation takes rows
+		if int(slot) == placement.Slot { // a pool returns slots, kvca_explain takes rows
 			selection.row = C.size_t(row)
 		}
 	}
@@ -308,7 +308,7 @@ func (r *router) endOldest() error {
 	return r.pool.Release(oldest)
 }
 
-// place waits, while no rank has room, for requests to end. With none left to
+// place waits for requests to end while no rank has room. If none is left to
 // wait for, the request is too large.
 func (r *router) place(number, blocks uint64) (*Placement, error) {
 	for {
@@ -420,7 +420,7 @@ func main() {
 		return
 	}
 	fmt.Fprintln(os.Stderr, err)
-	if !errors.Is(err, NotSelected) { // which leaves the pool to the router's own selector
+	if !errors.Is(err, NotSelected) { // NotSelected leaves the pool to the router's own selector
 		os.Exit(1)
 	}
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The loop of router.c in Python, by ctypes: nothing is built.
+"""The loop of router.c in Python. It uses ctypes, so nothing is built.
 
     python3 router.py policy.yaml
 
@@ -89,7 +89,7 @@ def check(status, _function, _arguments):
 
 
 def load_library():
-    """The library, with the types of its functions. Those that answer a status raise an Error instead."""
+    """The library, with the types of its functions. Functions that return a status raise an Error instead."""
     library = ctypes.CDLL("libkvca.so.0.1")
     for name, result, *arguments in (
         ("kvca_strerror", c_char_p, c_int),
@@ -135,16 +135,16 @@ class Snapshot:
 
     def __init__(self, pool):
         size = LIBRARY.kvca_pool_snapshot_bytes(pool)
-        self._columns = (c_uint64 * (size // 8 + 1))()  # what the pointers lead to: they live as long as it does
+        self._columns = (c_uint64 * (size // 8 + 1))()  # the pointers of _told point into it: keep both together
         self._told = kvca_snapshot()
         LIBRARY.kvca_pool_snapshot(pool, self._columns, size, byref(self._told))
 
     def explain(self, blocks, selection):
-        """(worker_id, dp_rank, picked, kvca_explanation) of each rank, for a request that was placed next."""
+        """(worker_id, dp_rank, picked, kvca_explanation) of each rank, for the request that was placed next."""
         ranks = kvca_ranks.from_buffer_copy(self._told.ranks)
         ranks.request_blocks = blocks
         rows = kvca_selection.from_buffer_copy(selection)
-        rows.row = self._told.slot[:ranks.count].index(selection.row)  # a pool tells slots
+        rows.row = self._told.slot[:ranks.count].index(selection.row)  # a pool returns slots
         policy = c_void_p()
         LIBRARY.kvca_policy_new(byref(self._told.params), byref(policy))
         try:
@@ -157,7 +157,7 @@ class Snapshot:
 
 
 class Pool:
-    """The ledger of one process, for any number of threads: ctypes lets them run during a call, hence the lock."""
+    """The ledger of one process. Threads may share it: it has a lock, because ctypes lets them run during a call."""
 
     def __init__(self, max_ranks, params):
         self._lock = threading.Lock()
@@ -173,10 +173,10 @@ class Pool:
     def __exit__(self, *_exception):
         with self._lock:
             self._free()
-            self._pool = None  # a later call is told KVCA_ERR_NULL
+            self._pool = None  # later calls then fail with KVCA_ERR_NULL
 
     def set_seed(self, seed):
-        """For draws that can be repeated; a router leaves it out."""
+        """Makes draws repeatable. A router leaves it out."""
         with self._lock:
             LIBRARY.kvca_pool_set_seed(self._pool, seed)
 
@@ -187,7 +187,7 @@ class Pool:
         return put
 
     def place(self, blocks, explain=False):
-        """(booking, selection, Snapshot before it or None), or None while no rank has room."""
+        """Returns (booking, selection, Snapshot before it or None), or None while no rank has room."""
         request = kvca_request(blocks=blocks, only_if_fits=True)
         booking, selection = kvca_booking(), kvca_selection()
         with self._lock:
@@ -205,7 +205,7 @@ class Pool:
             try:
                 LIBRARY.kvca_pool_release(self._pool, byref(booking))
             except Error as error:
-                if error.status != KVCA_STALE:  # stale: its rank was dropped meanwhile, the booking with it
+                if error.status != KVCA_STALE:  # stale: the booking went when its rank was dropped
                     raise
 
 
@@ -248,7 +248,7 @@ class Router:
             print(f"{rank.name}: no known capacity, so it is never found full", file=sys.stderr)
 
     def place(self, blocks, explain):
-        """While no rank has room it waits for requests to end. With none left to wait for, the request is too large."""
+        """Waits for requests to end while no rank has room. If none is left to wait for, the request is too large."""
         while not (placed := self.pool.place(blocks, explain)):
             if not self.in_flight:
                 raise Error(KVCA_NONE_FITS)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The loop of router.c in Rust, without crates: handles that free what they hold, errors as
+//! The loop of router.c in Rust, without crates. Handles free what they hold, and errors are
 //! results.
 //!
 //!     rustc --edition 2021 -O router.rs $(pkg-config --libs kvca) && ./router policy.yaml
@@ -138,7 +138,7 @@ mod sys {
         pub params: kvca_params,
     }
 
-    /// Known by its address alone.
+    /// A pool is used only by its address.
     #[repr(C)]
     pub struct kvca_pool([u8; 0]);
     #[repr(C)]
@@ -200,8 +200,8 @@ mod sys {
 
 /// What the rest of a program sees.
 ///
-/// An `unsafe` block here calls a function of the library with pointers to values that outlive the
-/// call, and with a pool or a policy that is not freed yet; the library asks for no more.
+/// Each `unsafe` block here calls a function of the library with pointers to values that outlive
+/// the call, and with a pool or a policy that is not freed yet. The library requires no more.
 mod kvca {
     use std::ffi::{CStr, CString};
     use std::fmt;
@@ -244,7 +244,7 @@ mod kvca {
         }
     }
 
-    /// A copy of a terminated text.
+    /// Copies a text that ends with a null byte.
     unsafe fn text(text: *const c_char) -> String {
         CStr::from_ptr(text).to_string_lossy().into_owned()
     }
@@ -263,7 +263,7 @@ mod kvca {
             let mut params = MaybeUninit::uninit();
             let mut error = MaybeUninit::<sys::kvca_error>::zeroed();
             let role = sys::KVCA_ROLE_DECODE;
-            // The one or the other is written.
+            // The call writes either `params` or `error`.
             unsafe {
                 match sys::kvca_config_load_file(
                     path.as_ptr(),
@@ -281,14 +281,14 @@ mod kvca {
         }
     }
 
-    /// The ledger of one process. Its methods want it for themselves: threads share a
+    /// The ledger of one process. Its methods need exclusive access, so threads share a
     /// `Mutex<Pool>`.
     pub struct Pool {
         raw: NonNull<sys::kvca_pool>,
         owner: u64,
     }
 
-    // It is not tied to the thread that made it.
+    // A pool is not tied to the thread that made it.
     unsafe impl Send for Pool {}
 
     impl Drop for Pool {
@@ -297,7 +297,7 @@ mod kvca {
         }
     }
 
-    /// One request on one rank. It ends by `Pool::release`; one that is dropped stays booked.
+    /// One request on one rank. End it with `Pool::release`: if it is dropped, it stays booked.
     #[must_use]
     pub struct Booking(sys::kvca_booking);
 
@@ -318,12 +318,12 @@ mod kvca {
             Ok(pool)
         }
 
-        /// For draws that can be repeated; a router leaves it out.
+        /// Makes draws repeatable. A router leaves it out.
         pub fn set_seed(&mut self, seed: u64) -> Result<()> {
             check(unsafe { sys::kvca_pool_set_seed(self.raw.as_ptr(), seed) })
         }
 
-        /// Adds a rank. Gives its slot, and whether its capacity is unknown.
+        /// Adds a rank. Returns its slot, and whether its capacity is unknown.
         pub fn put(
             &mut self,
             worker_id: u64,
@@ -340,7 +340,7 @@ mod kvca {
             Ok((put.slot as usize, put.unknown_capacity))
         }
 
-        /// Picks a rank and books the request on it; `None` while no rank has room.
+        /// Picks a rank and books the request on it. Returns `None` while no rank has room.
         pub fn place(&mut self, blocks: u64) -> Result<Option<(Booking, Selection)>> {
             let request = sys::kvca_request {
                 blocks,
@@ -369,7 +369,7 @@ mod kvca {
 
         pub fn release(&mut self, mut booking: Booking) -> Result<()> {
             match unsafe { sys::kvca_pool_release(self.raw.as_ptr(), &mut booking.0) } {
-                sys::KVCA_STALE => Ok(()), // its rank was dropped meanwhile, the booking with it
+                sys::KVCA_STALE => Ok(()), // it went when its rank was dropped
                 status => check(status),
             }
         }
@@ -393,7 +393,7 @@ mod kvca {
     /// The ranks of a pool as they were at one moment.
     pub struct Snapshot {
         raw: sys::kvca_snapshot,
-        _columns: Vec<u64>, // what the pointers of `raw` lead to
+        _columns: Vec<u64>, // the pointers of `raw` point into it
     }
 
     /// How a rank looked to a request.
@@ -439,8 +439,8 @@ mod kvca {
     }
 
     impl Snapshot {
-        /// How each rank looked to a request of `blocks` that was placed next, as `selection`
-        /// tells.
+        /// How each rank looked to a request of `blocks`, which was placed next, with
+        /// `selection`.
         pub fn explain(&self, blocks: u64, selection: &Selection) -> Result<Vec<Row>> {
             let mut policy = Policy(ptr::null_mut());
             check(unsafe { sys::kvca_policy_new(&self.raw.params, &mut policy.0) })?;
@@ -448,7 +448,7 @@ mod kvca {
                 request_blocks: blocks,
                 ..self.raw.ranks
             };
-            // A pool tells slots, an explanation takes rows.
+            // A pool returns slots, `kvca_explain` takes rows.
             let slot_of = |row| unsafe { *self.raw.slot.add(row) } as usize;
             let picked = (0..ranks.count)
                 .find(|&row| slot_of(row) == selection.slot)
@@ -539,7 +539,7 @@ impl Router {
         Ok(())
     }
 
-    /// Ends the request that has been there longest, if there is one.
+    /// Ends the oldest request, if there is one.
     fn end_oldest(&mut self) -> Result<bool> {
         match self.in_flight.pop_front() {
             Some(booking) => self.pool.release(booking).map(|()| true),
@@ -547,8 +547,8 @@ impl Router {
         }
     }
 
-    /// While no rank has room it waits for requests to end. With none left to wait for, the
-    /// request is too large.
+    /// Waits for requests to end while no rank has room. If none is left to wait for, the request
+    /// is too large.
     fn place(&mut self, blocks: u64) -> Result<(Booking, Selection)> {
         loop {
             if let Some(placed) = self.pool.place(blocks)? {

@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tells nginx what each vLLM server can hold: reads /metrics, posts the capacity to a kvca_status location.
+"""Tells nginx what each vLLM server can hold. Reads /metrics and posts the capacity to a kvca_status location.
 
     vllm_capacity.py --status http://127.0.0.1:8080/kvca 10.0.0.1:8000 10.0.0.2:8000
     vllm_capacity.py --status http://127.0.0.1:8080/kvca --every 30 10.0.0.1:8000 10.0.0.2:8000
 
-A RANK is an address as nginx knows it, one vLLM server with one engine behind it. Its capacity is in the labels of
+A RANK is an address as nginx knows it: one vLLM server with one engine behind it. Its capacity is in the labels of
 vLLM's metric vllm:cache_config_info:
 
-- kv_cache_size_tokens, the tokens that the engine can hold, where it is there
+- kv_cache_size_tokens, if it is there, is the number of tokens that the engine can hold
   (https://github.com/vllm-project/vllm/pull/42206);
-- otherwise num_gpu_blocks x block_size. That is wrong for hybrid models and with context parallelism: set those by hand
-  (kvca_rank). "None" in early versions (https://github.com/vllm-project/vllm/pull/15755).
+- otherwise it is num_gpu_blocks x block_size. That is wrong for hybrid models and with context parallelism: set those
+  by hand (kvca_rank). Early versions have "None" (https://github.com/vllm-project/vllm/pull/15755), which is refused.
 
-An address with several engines (the label `engine` tells) is refused: vLLM itself chooses among them, and a request
-that fits their sum may fit none of them. docs/nginx.md says more.
+An address with several engines (see the label `engine`) is refused: vLLM itself chooses among them, and a request that
+fits their sum may fit none of them. docs/nginx.md says more.
 
-A server that does not answer yet is asked again for --wait seconds. With --every S all are read and posted every S
-seconds, until killed: so a restart of vLLM or nginx is made good. Exit status: 0 all posted, 1 not all, 2 wrong use.
+A server that does not answer yet is asked again for --wait seconds. With --every S, all are read and posted every S
+seconds until the program is killed, so a restart of vLLM or nginx does no harm. Exit status: 0 all were posted, 1 some
+were not, 2 wrong use.
 """
 
 import argparse
@@ -31,19 +32,19 @@ import urllib.request
 
 METRIC = "vllm:cache_config_info{"
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
-OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy of the environment
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # ignores proxies of the environment
 
 
 class Fault(Exception):
-    """What another try will not change."""
+    """Another try will not help."""
 
 
 class NotYet(Exception):
-    """What another try may change."""
+    """Another try may help."""
 
 
 def number(labels, name):
-    """A label as a number of at least 1, or None: vLLM writes None where it knows none."""
+    """A label as a number of at least 1, or None. vLLM writes None if it does not know the number."""
     text = labels.get(name, "")
     return int(text) if text.isascii() and text.isdigit() and int(text) > 0 else None
 
@@ -80,7 +81,7 @@ def explain(error, method):
 
 
 def ask(url, method, options):
-    """The lines of the answer. No answer and 5xx are NotYet, other errors a Fault."""
+    """The lines of the answer. No answer and 5xx raise NotYet, other errors raise Fault."""
     try:
         with OPENER.open(urllib.request.Request(url, method=method), timeout=options.timeout) as answer:
             return answer.read().decode("utf-8", "replace").split("\n")
@@ -94,7 +95,7 @@ def ask(url, method, options):
 
 
 def update(rank, options):
-    """Reads one rank and posts it; returns what to say of it."""
+    """Reads one rank and posts it. Returns what to print about it."""
     blocks, size = capacity(ask(options.metrics.replace("RANK", rank), "GET", options))
     query = {"rank": rank, "blocks": blocks, "block_size": size, **({"zone": options.zone} if options.zone else {})}
     ask(f"{options.status}?{urllib.parse.urlencode(query, safe=':[]/')}", "POST", options)
@@ -102,7 +103,7 @@ def update(rank, options):
 
 
 def sweep(ranks, options, said):
-    """One try for each rank. Prints what is new; returns the ranks to try again, and how many failed for good."""
+    """Tries each rank once and prints what is new. Returns the ranks to try again, and how many failed for good."""
     again, failed = [], 0
     for rank in ranks:
         try:
