@@ -54,8 +54,7 @@ static void grow(ngx_http_kvca_request_t *request)
         return;
     }
     ngx_http_kvca_lock(zone);
-    (void)kvca_pool_grow(zone->pool, &request->booking,
-                         needed - request->booking.blocks); /* fails if the booking is gone */
+    (void)kvca_pool_grow(zone->pool, &request->booking, needed - request->booking.blocks); /* it may be gone */
     ngx_http_kvca_unlock(zone);
     request->booked = request->booking.blocks;
 }

@@ -33,12 +33,12 @@ import threading
 import time
 import urllib.parse
 
-PATIENCE = 30  # seconds until a condition that does not come true is a failure
+PATIENCE = 30  # seconds until a condition that has not come true is a failure
 BLOCK_SIZE = 16
 
 
 def wait_for(condition, what, seconds=PATIENCE):
-    """Returns the first true value of condition(); fails, naming `what`, where none comes."""
+    """Returns the first true value of condition(). Fails, naming `what`, if there is none in time."""
     deadline = time.monotonic() + seconds
     pause = 0.001
     while True:
@@ -46,13 +46,13 @@ def wait_for(condition, what, seconds=PATIENCE):
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"after {seconds} s still not: {what}")
+            raise AssertionError(f"not true after {seconds} s: {what}")
         time.sleep(pause)
         pause = min(pause * 1.5, 0.05)
 
 
 def find_nginx():
-    """The nginx to test, as an absolute path; None where there is none."""
+    """The absolute path of the nginx to test; None if there is none."""
     return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/local/nginx/sbin")
 
 
@@ -60,7 +60,7 @@ _given_ports = set()
 
 
 def free_port():
-    """A port that nobody listens on, never the same again. Below those that Linux takes for outgoing connections."""
+    """A free port, never the same again. It is below those that Linux gives to outgoing connections."""
     while True:
         port = random.SystemRandom().randrange(20000, 32000)
         if port in _given_ports:
@@ -104,14 +104,14 @@ class Loop:
 
 @dataclasses.dataclass
 class Message:
-    """A request or an answer. Names of headers are in lower case."""
+    """A request or an answer. Header names are in lower case."""
     start: list
     headers: dict
     body: bytes = b""
 
 
 class Reader(asyncio.StreamReader):
-    """Tells when the other side has gone, also while nobody reads. Counts the requests that it has read."""
+    """Notices that the other side has gone even if nobody reads. Counts the requests that it has read."""
 
     def __init__(self):
         super().__init__(limit=1 << 20)
@@ -128,7 +128,7 @@ class Reader(asyncio.StreamReader):
 
 
 async def read_head(reader):
-    """The next message without its body; None where the connection ends before it."""
+    """The next message without its body; None if the connection ends first."""
     try:
         lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     except asyncio.IncompleteReadError:
@@ -150,7 +150,7 @@ async def read_chunks(reader):
 
 
 async def read_body(reader, headers, until_end=False):
-    """A message's body. Where its headers do not tell how long it is, it is empty, or goes on until the end."""
+    """A message's body. If its headers do not state the length, it is empty or goes on until the end."""
     if headers.get("transfer-encoding") == "chunked":
         return await read_chunks(reader)
     if "content-length" in headers:
@@ -162,7 +162,7 @@ async def read_body(reader, headers, until_end=False):
 
 
 class Gate:
-    """What an answer may wait for until a test lets it go on."""
+    """Something that an answer waits for until a test opens it."""
 
     def __init__(self):
         self.event = asyncio.Event()
@@ -193,7 +193,8 @@ class Backend:
 
     def __init__(self, capacity=None, group=None, unix=None, tls=None):
         """capacity: in blocks, for `over`. group: all backends that a request could have gone to, for `avoidable`.
-        unix: the path of a socket to listen at instead of a port. tls: a server's ssl.SSLContext."""
+        unix: the path of a socket to listen on instead of a port. tls: a server's ssl.SSLContext.
+        """
         self.loop = Loop.shared()
         self.capacity = capacity
         self.group = group if group is not None else [self]
@@ -212,18 +213,18 @@ class Backend:
 
     @classmethod
     def several(cls, capacities, **more):
-        """A backend for each capacity, that know of each other."""
+        """A backend for each capacity, all in one group."""
         group = []
         group.extend(cls(capacity, group, **more) for capacity in capacities)
         return group
 
     def reset(self):
-        """Forgets what was counted, but not what is in flight."""
+        """Forgets the counts, but not what is in flight."""
         self.peak_blocks, self.peak_active = self.blocks, self.active
         self.seen = []  # (method, path) of each request
-        self.bodies = []  # how long their bodies were
-        self.over = 0  # requests that came where they did not fit
-        self.avoidable = 0  # those among them that would have fitted on another backend
+        self.bodies = []  # the length of each body
+        self.over = 0  # requests that came but did not fit
+        self.avoidable = 0  # those of them that would have fitted on another backend
 
     def _find_address(self):
         """Listens for the first time. A port that was free may be taken by now."""
@@ -238,22 +239,22 @@ class Backend:
                     raise
 
     def start(self):
-        """Listens, after stop() once more at the same address."""
+        """Listens, at the same address after stop()."""
         self.loop.run(self._start())
 
     def stop(self):
-        """Closes the socket that it listens at and all connections."""
+        """Closes the listening socket and all connections."""
         self.loop.run(self._stop())
 
     def open_gate(self):
-        """Lets all requests that wait at the gate go on, and those that come."""
+        """Lets all requests at the gate go on, and those that come later."""
         self.loop.call(self._gate.set)
 
     def close_gate(self):
         self.loop.call(self._gate.clear)
 
     def permit(self, events=1):
-        """Lets that many events go out, of answers with permit=1."""
+        """Lets this many events go out in answers with permit=1."""
         for _ in range(events):
             self.loop.call(self._permits.release)
 
@@ -293,7 +294,7 @@ class Backend:
             writer.close()
 
     async def _exchange(self, reader, writer):
-        """One request and its answer. Whether another may follow."""
+        """Handles one request and its answer. Returns whether another may follow."""
         request = await read_head(reader)
         if not request:
             return False
@@ -358,7 +359,7 @@ class Answer:
         return "cut" not in self.asked
 
     async def _wait(self, coroutine):
-        """Waits, but not longer than the other side does."""
+        """Waits, but only as long as the other side is there."""
         tasks = [asyncio.ensure_future(coroutine), asyncio.ensure_future(self.reader.ended.wait())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -435,7 +436,7 @@ scgi_temp_path @prefix@/scgi;
 
 @dataclasses.dataclass
 class Answered:
-    """A whole answer. Names of headers are in lower case."""
+    """A whole answer. Header names are in lower case."""
     status: int
     headers: dict
     body: bytes
@@ -460,7 +461,7 @@ class Nginx:
         self.values = dict(values or {})
         self.folder = tempfile.TemporaryDirectory(prefix="kvca-nginx-")
         self.prefix = pathlib.Path(self.folder.name)
-        self.prefix.chmod(0o755)  # a worker that is not root reads it, too
+        self.prefix.chmod(0o755)  # workers that are not root read it, too
         self.ports = collections.defaultdict(free_port)
         self.process = None
         self.configure(config)
@@ -479,13 +480,13 @@ class Nginx:
     # The configuration.
 
     def configure(self, config):
-        """Writes nginx.conf, without telling a running nginx."""
+        """Writes nginx.conf. A running nginx is not told."""
         self.config = config
         self.config_path = self.prefix / "nginx.conf"
         self.config_path.write_text(self.fill(MAIN.replace("@main@", self.main) + config + "}\n"))
 
     def fill(self, text):
-        """Puts values in the place of their names."""
+        """Replaces names by their values."""
         values = {"prefix": self.prefix, "workers": self.workers,
                   "load": f"load_module {self.module};\n" if self.module else "",
                   "daemon": "on" if self.daemon else "off", "master": "on" if self.master else "off",
@@ -500,25 +501,25 @@ class Nginx:
         return re.sub(r"@([a-z]\w*(?::\w+)?)@", value, text)
 
     def line(self, text):
-        """The number of the first line of nginx.conf that holds the text."""
+        """The number of the first line of nginx.conf that contains the text."""
         lines = self.config_path.read_text().splitlines()
         return next(number for number, line in enumerate(lines, 1) if text in line)
 
     def check(self):
-        """`nginx -t`: its status and what it says."""
+        """Runs `nginx -t` and returns its status and output."""
         done = subprocess.run(self._command() + ["-t"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               timeout=PATIENCE, check=False)
         return done.returncode, done.stdout
 
     def _command(self):
-        # By its absolute path, which a change of the binary needs.
+        # A change of the binary needs its absolute path.
         return [*self.wrapper, find_nginx(), "-p", str(self.prefix), "-c", str(self.config_path),
                 "-e", str(self.prefix / "error.log")]
 
     # The process.
 
     def start(self):
-        """Starts it, and returns when it answers. Where another program was given one of its ports, with other ones."""
+        """Starts it, and returns when it answers. Takes other ports if another program has got one of these."""
         for _ in range(5):
             output = self._start()
             if output is None:
@@ -560,7 +561,7 @@ class Nginx:
 
     @property
     def pid(self):
-        """The process to be signalled: the master, or where there is none the only one. None while it is not known."""
+        """The process to signal: the master, or the only process if there is no master. None if not known yet."""
         return self._read_pid("nginx.pid") if self.daemon else self.process.pid
 
     def _read_pid(self, name):
@@ -581,7 +582,7 @@ class Nginx:
         return [pid for pid, title in children(master or self.pid) if title == "nginx: worker process"]
 
     def leaving_pids(self, master=None):
-        """Workers of an earlier configuration that end when their last request does."""
+        """Workers of an earlier configuration, which end with their last request."""
         return [pid for pid, title in children(master or self.pid) if title.endswith("is shutting down")]
 
     def reload(self, config=None):
@@ -595,7 +596,7 @@ class Nginx:
         wait_for(taken_over, "new workers take requests after a reload")
 
     def reload_in_vain(self, config, said):
-        """Tells it to reload what is faulty, and returns when the error log says so."""
+        """Reloads a faulty configuration, and returns when the error log says so."""
         before = len(self.error_log())
         self._tell_reload(config)
         wait_for(lambda: said in self.error_log()[before:], f"the error log says after a reload: {said}")
@@ -637,13 +638,13 @@ class Nginx:
     # Requests.
 
     def connect(self, name="", tls=None):
-        """A connection for requests one after another, to the port of this name."""
+        """A connection for several requests, to the port of this name."""
         if tls:
             return http.client.HTTPSConnection("127.0.0.1", self.ports[name], timeout=PATIENCE, context=tls)
         return http.client.HTTPConnection("127.0.0.1", self.ports[name], timeout=PATIENCE)
 
     def open(self, path, headers=None, *, method="GET", body=None, name="", tls=None):
-        """Sends a request on a connection of its own. The answer is for the caller to wait for: `getresponse()`."""
+        """Sends a request on a connection of its own. The caller waits for the answer with `getresponse()`."""
         connection = self.connect(name, tls)
         connection.request(method, path, body, headers or {}, encode_chunked="Transfer-Encoding" in (headers or {}))
         return connection
@@ -656,7 +657,7 @@ class Nginx:
         finally:
             connection.close()
 
-    # What it shows.
+    # What nginx shows.
 
     def status(self, path="/kvca"):
         """What `kvca_status json` shows at this path."""
@@ -666,25 +667,27 @@ class Nginx:
         return json.loads(answer.body)
 
     def set_capacity(self, rank, blocks, path="/kvca", **more):
-        """Tells the status location what a rank can hold, as by POST ?rank=RANK&blocks=BLOCKS; `more`: arguments."""
+        """Posts the capacity of a rank to the status location: POST ?rank=RANK&blocks=BLOCKS, with more arguments in
+        `more`.
+        """
         return self.ask(f"{path}?{urllib.parse.urlencode({'rank': rank, 'blocks': blocks, **more}, safe=':/')}",
                         method="POST")
 
     def zone(self, name=None):
-        """A zone of the status; the first one without a name."""
+        """A zone of the status; the first one if no name is given."""
         zones = self.status()["zones"]
         return next(zone for zone in zones if name in (None, zone["name"]))
 
     def ranks(self, zone=None):
-        """The ranks of a zone by their addresses."""
+        """The ranks of a zone, by address."""
         return {rank["rank"]: rank for rank in self.zone(zone)["ranks"]}
 
     def booked(self, zone=None):
-        """D of each rank of a zone, in the order of their backends where they are known."""
+        """D of each rank of a zone, in the order of the backends if they are known."""
         return self._column("decode_cost_blocks", zone)
 
     def requests(self, zone=None):
-        """N of each rank, likewise."""
+        """N of each rank, in the same order."""
         return self._column("active_requests", zone)
 
     def _column(self, key, zone):
@@ -693,12 +696,12 @@ class Nginx:
         return [ranks[address][key] for address in addresses]
 
     def wait_until_idle(self):
-        """Waits until nothing is booked in any zone, and no rank drains."""
+        """Waits until no zone has a booking and no rank drains."""
         def idle():
             ranks = [rank for zone in self.status()["zones"] for rank in zone["ranks"]]
             return all(rank["decode_cost_blocks"] == 0 and rank["active_requests"] == 0 and rank["state"] == "active"
                        for rank in ranks)
-        wait_for(idle, "nothing is booked and nothing drains")
+        wait_for(idle, "nothing is booked and no rank drains")
 
     def error_log(self):
         try:
@@ -707,11 +710,11 @@ class Nginx:
             return ""
 
     def logged(self, level):
-        """Lines of the error log of this level."""
+        """Lines of the error log at this level."""
         return [line for line in self.error_log().splitlines() if f" [{level}] " in line]
 
     def access_log(self, lines=0, name="access.log"):
-        """Lines of the access log, when there are that many: they are written after the answer."""
+        """Lines of the access log. Waits until there are this many, because nginx writes them after the answer."""
         def read():
             path = self.prefix / name
             found = path.read_text(errors="replace").splitlines() if path.exists() else []
@@ -719,7 +722,7 @@ class Nginx:
         return wait_for(read, f"{name} has {lines} lines") if lines else read()
 
     def report(self):
-        """All that helps to understand a failure."""
+        """Everything that helps to understand a failure."""
         parts = [f"--- {self.config_path}", self.config_path.read_text(), "--- the end of the error log"]
         parts += [line for line in self.error_log().splitlines() if "closed keepalive" not in line][-40:]
         if self.process and self.process.poll() is None or self.daemon:
@@ -735,12 +738,12 @@ class Nginx:
 
 
 def read_answer(response):
-    """The whole answer of http.client."""
+    """Reads the whole answer of http.client."""
     return Answered(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
 
 
 def process_stat(pid):
-    """State and parent of a process; None where it is gone."""
+    """State and parent of a process; None if it is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
             state, parent = file.read().rpartition(")")[2].split()[:2]
@@ -750,7 +753,7 @@ def process_stat(pid):
 
 
 def is_alive(pid):
-    """Whether a process is there and no zombie."""
+    """Whether a process exists and is not a zombie."""
     stat = process_stat(pid)
     return stat is not None and stat[0] not in "ZX"
 
@@ -792,11 +795,11 @@ class Ask:
 
 @dataclasses.dataclass
 class LoadResult:
-    """What came of a load."""
+    """The result of a load."""
     seconds: float = 0
     statuses: collections.Counter = dataclasses.field(default_factory=collections.Counter)
     failures: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by exception
-    latencies: list = dataclasses.field(default_factory=list)  # seconds, of each whole answer
+    latencies: list = dataclasses.field(default_factory=list)  # seconds for each whole answer
     peaks: dict = dataclasses.field(default_factory=dict)  # by rank: the largest D that the status showed
     samples: int = 0
 
@@ -819,7 +822,7 @@ def run_load(port, clients, make, *, seconds=3.0, most=None, seed=1, status=None
 
 
 def start_load(port, clients, make, seconds=3.0, most=None, seed=1, status=None):
-    """The same, to run while the caller does other things: `.result(timeout)` waits for it."""
+    """The same, while the caller does other things: `.result(timeout)` waits for it."""
     return asyncio.run_coroutine_threadsafe(_run_load(port, clients, make, seconds, most, seed, status),
                                             Loop.shared().loop)
 
@@ -893,7 +896,7 @@ async def _sample(port, path, result):
 
 
 def make_certificate(folder):
-    """Makes folder/cert.pem and folder/key.pem for kvca and 127.0.0.1 with openssl. Whether it is there to do so."""
+    """Makes folder/cert.pem and folder/key.pem for kvca and 127.0.0.1. Returns whether openssl is there to do so."""
     if not shutil.which("openssl"):
         return False
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
@@ -904,12 +907,12 @@ def make_certificate(folder):
 
 
 def server_tls(folder):
-    """The context of a backend with the certificate in the folder."""
+    """A backend's context, with the certificate in the folder."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{folder}/cert.pem", f"{folder}/key.pem")
     return context
 
 
 def client_tls(folder):
-    """The context of a client that trusts the certificate in the folder."""
+    """A client's context, which trusts the certificate in the folder."""
     return ssl.create_default_context(cafile=f"{folder}/cert.pem")

@@ -26,7 +26,7 @@ SKIPPED = 77
 
 
 class Result(unittest.TestResult):
-    """Prints each case when it has run."""
+    """Prints each case after it has run."""
 
     def __init__(self):
         super().__init__()
@@ -56,7 +56,7 @@ class Result(unittest.TestResult):
 
 
 def name_of(test):
-    """As placing.forty_clients_stay_within_the_capacities."""
+    """For example placing.forty_clients_stay_within_the_capacities."""
     module, _, method = test.id().partition(".")
     return f"{module.removeprefix('test_')}.{method.rpartition('.')[2].removeprefix('test_')}"
 
@@ -75,9 +75,9 @@ def wanted(test, names):
 
 
 def missing(options):
-    """Why the tests cannot run; None where they can."""
+    """Why the tests cannot run; None if they can."""
     if not options.module:
-        return "the nginx module was not built, or not so that nginx can load it here"
+        return "the nginx module was not built, or nginx cannot load it here"
     if not harness.find_nginx():
         return "there is no nginx"
     for path in filter(None, (options.module, options.faults)):

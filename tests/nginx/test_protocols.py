@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients and backends that speak otherwise: TLS, HTTP/2, HTTP/1.0, subrequests."""
+"""Other protocols and requests: TLS, HTTP/2, HTTP/1.0, subrequests."""
 
 import shutil
 import subprocess
@@ -39,7 +39,7 @@ class Tls(cases.Case):
         text = cases.config(2, 100, after="keepalive 8;", location="""
             proxy_ssl_trusted_certificate @prefix@/cert.pem; proxy_ssl_verify on; proxy_ssl_name kvca;
             """, upstream="kvca_output growth=sse;").replace("http://pool", "https://pool")
-        nginx = self.start_tls(text, backends, workers=1)  # the last line is the last request's
+        nginx = self.start_tls(text, backends, workers=1)  # the last line belongs to the last request
         held = self.fill(nginx, [40] * 4)
         self.assertEqual((nginx.requests(), nginx.booked()), ([2, 2], [80, 80]))
         self.finish(backends, held)
@@ -72,7 +72,7 @@ class Tls(cases.Case):
         self.assertEqual((answer.status, answer.body.count(b"\n\n")), (200, 17))
         self.assertEqual(nginx.access_log(1)[-1].split()[-1], "[12]")
         held = [self.open(nginx, "/?gate=1", cases.tokens(10), name="tls", tls=tls) for _ in range(4)]
-        harness.wait_for(lambda: nginx.booked() == [20, 20], "four requests booked")
+        harness.wait_for(lambda: nginx.booked() == [20, 20], "four requests are booked")
         for connection in held[:2]:
             connection.close()
         harness.wait_for(lambda: sum(nginx.requests()) == 2, "two clients have left")
@@ -93,7 +93,7 @@ class Http2(cases.Case):
         return self.start(cases.config(len(backends), capacity, http=tls, server=listen, **parts), backends)
 
     def curl(self, nginx, *paths, blocks=10, arguments=()):
-        """Begins requests, as streams of one connection. It prints version, status and Retry-After of each."""
+        """Starts requests as streams of one connection. curl prints version, status and Retry-After of each."""
         command = ["curl", "-sS", "--http2", "--parallel", "--no-progress-meter", "--max-time", "25",
                    "--cacert", f"{self.certificate}/cert.pem", "-H", f"X-Prompt-Tokens: {blocks * harness.BLOCK_SIZE}",
                    "-w", "%{http_version} %{http_code} %header{retry-after}\\n", *arguments]
@@ -120,7 +120,7 @@ class Http2(cases.Case):
         backends = self.backends(None, None)
         nginx = self.start_http2(backends)
         process = self.curl(nginx, *["/?gate=1"] * 8)
-        harness.wait_for(lambda: nginx.booked() == [40, 40], "eight requests booked")
+        harness.wait_for(lambda: nginx.booked() == [40, 40], "eight requests are booked")
         for backend in backends:
             backend.open_gate()
         self.assertEqual(self.read(process), ["2 200"] * 8)
@@ -134,7 +134,7 @@ class Http2(cases.Case):
         backends = self.backends(None, None)
         nginx = self.start_http2(backends)
         process = self.curl(nginx, *["/?gate=1"] * 6)
-        harness.wait_for(lambda: nginx.booked() == [30, 30], "six requests booked")
+        harness.wait_for(lambda: nginx.booked() == [30, 30], "six requests are booked")
         process.kill()
         nginx.wait_until_idle()
 
@@ -182,7 +182,7 @@ class Subrequests(cases.Case):
         self.assertNotIn("/never", self.seen())
         self.assertEqual(nginx.zone()["counters"]["placed"], 7)
 
-    def test_a_main_request_tells_of_itself(self):
+    def test_variables_of_a_main_request_are_its_own(self):
         nginx = self.start_subrequests(1, upstream="kvca_output $http_x_max_tokens;")
         answer = nginx.ask("/guarded", cases.tokens(10))
         self.assertEqual((answer.headers["x-booked"], answer.headers["x-outcome"]), ("10", "fit"))
@@ -192,7 +192,7 @@ class Subrequests(cases.Case):
         for backend in self.all:
             backend.always = {"gate": 1}
         held = [self.open(nginx, "/mirrored", cases.tokens(10)) for _ in range(2)]
-        harness.wait_for(lambda: nginx.booked() == [20, 20], "the mirrored requests are booked as well")
+        harness.wait_for(lambda: nginx.booked() == [20, 20], "the mirrored requests are booked, too")
         self.finish(self.all, held)
         harness.wait_for(lambda: len(self.seen()) == 4, "all have arrived")
         self.assertEqual(self.seen(), ["/copy"] * 2 + ["/mirrored"] * 2)
@@ -230,7 +230,7 @@ class Subrequests(cases.Case):
 
 class Others(cases.Case):
     def test_http_1_0(self):
-        """Both ways: a client that is told nothing of lengths, and backends asked with HTTP/1.0."""
+        """On both sides: a client that gets no length, and backends asked with HTTP/1.0."""
         backends = self.backends(None)
         text = cases.config(1, 100, upstream="kvca_output growth=sse;").replace("proxy_http_version 1.1;", "")
         nginx = self.start(text, backends)
@@ -284,7 +284,7 @@ class Others(cases.Case):
         self.assertEqual(nginx.ask("/?length=0", cases.tokens(10), method="HEAD").status, 200)
 
     def test_a_cache(self):
-        """What the cache answers is booked nowhere."""
+        """An answer from the cache is not booked."""
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 100, http="proxy_cache_path @prefix@/cache keys_zone=cache:1m;",
                                         location="proxy_buffering on; proxy_cache cache; proxy_cache_valid 1h;"),

@@ -12,7 +12,7 @@ SAMPLE = re.compile(r'^([a-z_]+)\{zone="((?:[^"\\]|\\.)*)"(?:,rank="((?:[^"\\]|\
 
 
 def parse_prometheus(text):
-    """Samples by (metric, zone, rank), and types by metric; fails on what is not in the format."""
+    """Samples by (metric, zone, rank), and types by metric. Fails if the format is violated."""
     samples, types, helped = {}, {}, set()
     for line in text.splitlines():
         if line.startswith("# HELP "):
@@ -24,7 +24,7 @@ def parse_prometheus(text):
         else:
             match = SAMPLE.match(line)
             assert match, f"no sample: {line}"
-            assert match[1] in types and match[1] in helped, f"a sample before its head: {line}"
+            assert match[1] in types and match[1] in helped, f"a sample before its type and help: {line}"
             assert match.groups()[:3] not in samples, f"a second sample: {line}"
             samples[match.groups()[:3]] = int(match[4])
     return samples, types
@@ -128,7 +128,7 @@ class Shown(cases.Case):
             self.assertEqual((head.status, head.body), (200, b""))
             for method in ("PUT", "DELETE", "OPTIONS", "PATCH"):
                 self.assertEqual(nginx.ask(path, method=method).status, 405, method)
-        self.assertEqual(nginx.ask("/kvca?rank=x&blocks=1").status, 200)  # nothing but POST changes anything
+        self.assertEqual(nginx.ask("/kvca?rank=x&blocks=1").status, 200)  # only POST changes anything
 
     def test_a_connection_goes_on(self):
         backends = self.backends(None)
@@ -212,14 +212,14 @@ class Capacities(cases.Case):
             (100, 64, 200),
             (100, 1, 3),
             (100, 784, 2450),
-            (1, 16, 1),  # none would be unknown
+            (1, 16, 1),  # 0 would mean unknown
             (2**50, 32, 2**50),
             (2**63 - 1, 32, 2**63 - 1),
         ], lambda blocks, size, expected: (
             self.assertEqual(nginx.set_capacity(rank, blocks, **({"block_size": size} if size else {})).status, 204),
             self.assertEqual(self.capacity(nginx, rank), (expected, True))))
 
-    def test_what_is_refused(self):
+    def test_faulty_posts_are_refused(self):
         backends = self.backends(None)
         rank = backends[0].address
         nginx = self.start(cases.config(1, 100), backends)
@@ -316,12 +316,12 @@ class Capacities(cases.Case):
         nginx.reload()
         nginx.reload()
         self.assertEqual(warned(), [0, 1, 1])
-        # Known for a while, then not any more: that is news.
+        # A capacity that was known and is unknown again is news.
         nginx.reload(cases.config(3, [100, 100, None]))
         nginx.reload(cases.config(3, [100, None, None]))
         self.assertEqual(warned(), [0, 2, 1])
 
-    def test_no_warning_where_capacities_do_not_matter(self):
+    def test_no_warning_if_capacities_do_not_matter(self):
         for policy in ("capacity_fraction: null", "capacity_blocks: 100"):
             nginx = self.make(cases.config(1, kvca=" policy=policy.yaml"), self.backends(None))
             (nginx.prefix / "policy.yaml").write_text(policy)
