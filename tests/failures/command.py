@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes everything that the command asks of the system fail once, and checks what it says.
 
-allocations   the first allocation fails, then the second and so on, alone and with all after it (faults.c, preloaded)
-calls         each system call of the command fails (strace injects the error)
-streams       files and streams that the kernel does not let it read or write
+    allocations   the first allocation fails, then the second and so on, alone and with all after it (faults.c, preloaded)
+    calls         each system call of the command fails (strace injects the error)
+    streams       files and streams that the kernel does not let it read or write
 
 Each run must end with its usual result, or with a status other than 0 and a message that names what failed. What it
 has printed until then must be part of the usual result.

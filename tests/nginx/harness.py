@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real nginx, toy backends and a load, for tests and benchmarks of the nginx module. To be imported:
+"""A real nginx, toy backends and a load, for tests and benchmarks of the nginx module to import:
 
     backends = Backend.several([1000, 500])
     with Nginx(CONFIG, module=PATH, backends=backends) as nginx:
         print(nginx.ask("/v1/x", {"X-Prompt-Tokens": "160"}).status, nginx.status())
         result = run_load(nginx.port, 40, lambda client, number, random: Ask("/v1/x?hold=0.01"), seconds=3)
 
-All of it is on 127.0.0.1, on free ports, in a folder of its own under the system's temporary one, and ends with its
-`with`. Python's standard library is all that it needs; openssl where it is to make a certificate.
+All of it is on 127.0.0.1, on free ports, in a temporary folder of its own, and ends with its `with`. It needs only
+Python's standard library, and openssl to make a certificate.
 
-Backends, and the clients of a load, run in one event loop, in a thread of its own: a test reads a backend's counts and
-opens its gate from outside.
+Backends and the clients of a load run in one event loop in a separate thread. A test reads a backend's counts and opens
+its gate from outside.
 """
 
 import asyncio
@@ -172,23 +172,23 @@ class Gate:
 
 
 class Backend:
-    """An inference server for tests. It books nothing; it counts what is in flight on it, as a witness.
+    """An inference server for tests. It books nothing. As a witness, it counts what is in flight on it.
 
-    How it answers is asked for in the query of each request, over what is in `always`:
+    The query of each request says how to answer it, and goes before what is in `always`:
 
         hold=S         waits S seconds before it answers
         gate=1         waits before it answers until open_gate()
         status=N       answers with this status
-        close=1        closes the connection instead of an answer; close=reused: if it had a request before
-        events=E       answers with E server-sent events; every=S: one each S seconds; permit=1: one for each permit()
+        close=1        closes the connection instead of an answer; close=reused: only after an earlier request on it
+        events=E       answers with E server-sent events; every=S: one every S seconds; permit=1: one for each permit()
         type=T         the content type of the events
         script=NAME    answers with the pieces of scripts[NAME]: bytes, each a chunk, and Gates that it waits for
         length=N       answers with N bytes
-        upgrade=1      changes to another protocol, in which it sends back what it gets
+        upgrade=1      changes to another protocol, in which it echoes what it gets
         cut=N          with events: closes after the Nth of them, in the middle of the answer
 
-    Requests have X-Prompt-Tokens; what they take are these blocks, one at least. A request counts from its head to the
-    last part of its answer, which is sent when it does not count any more.
+    X-Prompt-Tokens of a request gives its blocks, at least one. A request counts from its head on, and stops counting
+    just before the last part of its answer is sent.
     """
 
     def __init__(self, capacity=None, group=None, unix=None, tls=None):
@@ -443,14 +443,14 @@ class Answered:
 
 
 class Nginx:
-    """An nginx of its own. As a context it starts, and ends with all its processes.
+    """An nginx of its own. As a context manager it starts, and ends with all its processes.
 
-    config   what stands in `http { }`. In it, @port@ is the port that it listens at, @port:NAME@ another one, @prefix@
+    config   the content of `http { }`. In it @port@ is the port that it listens on, @port:NAME@ another one, @prefix@
              its folder, @b0@, @b1@ ... the addresses of the backends, @NAME@ one of `values`
-    module   a .so to load, or none
-    main     what else stands outside of `http { }`
-    user     whose the workers are, where we are root
-    wrapper  a command that executes the command which is its arguments
+    module   a .so to load, or None
+    main     more lines outside of `http { }`
+    user     the user of the workers, if the tests run as root
+    wrapper  a command that executes the command in its arguments
     """
 
     def __init__(self, config, *, module=None, backends=(), workers=2, main="", values=None, master=True, daemon=False,
@@ -812,11 +812,11 @@ def run_load(port, clients, make, *, seconds=3.0, most=None, seed=1, status=None
     """Runs a load and returns its LoadResult.
 
     port     of nginx, on 127.0.0.1
-    clients  how many there are; each sends its next request when the answer to the last one is complete
-    make     make(client, number, random): an Ask. `random` is the client's own generator, made from `seed`
-    seconds  when clients send no more; requests in flight are waited for
-    most     how many requests a client sends at most
-    status   the path of `kvca_status json`, to be looked at throughout
+    clients  their number; each sends its next request after the whole answer to the last one
+    make     make(client, number, random) returns an Ask; `random` is the client's own generator, made from `seed`
+    seconds  when clients stop sending; requests in flight may finish
+    most     the most requests that a client sends
+    status   the path of `kvca_status json`, which is read all the time
     """
     return start_load(port, clients, make, seconds, most, seed, status).result(seconds + 2 * PATIENCE)
 

@@ -4,10 +4,10 @@
 
     tests/nginx/run.py --module BUILD/src/nginx/ngx_http_kvca_module.so [--faults FILE] [--under COMMAND] [NAME...]
 
-Without a NAME all tests run; with some, those of the files test_NAME.py, and those whose names, as they are printed,
-match one: booking, 'deaths.*killed*'. FILE is the module built with fault points; tests that need it are skipped
-without it. COMMAND runs nginx, as `env LD_PRELOAD=libasan.so` does for a module that was built with sanitizers. The
-status is 77 where nginx or the module is missing.
+Without a NAME all tests run. A NAME selects the tests of the file test_NAME.py, or those whose printed names match it:
+booking, 'deaths.*killed*'. FILE is the module built with fault points; without it the tests that need it are skipped.
+COMMAND runs nginx, such as `env LD_PRELOAD=libasan.so` for a module with sanitizers. The status is 77 if nginx or the
+module is missing.
 """
 
 import argparse

@@ -262,7 +262,7 @@ static void check_paper(const struct paper *paper, const struct replay_engine *e
     replay_run_free(&run);
 }
 
-static void run_is_as_on_paper(void **state)
+static void a_run_matches_paper(void **state)
 {
     const struct paper *paper = *state;
     for (int independent = 0; independent < 2; independent++) {
@@ -272,7 +272,7 @@ static void run_is_as_on_paper(void **state)
 }
 
 /* Requests that end without a run: they fit on no rank, or were sent to a rank on which they never fit. */
-static void requests_are_dropped_or_stuck(void **state)
+static void impossible_requests_are_dropped_or_stuck(void **state)
 {
     (void)state;
     const uint64_t capacities[] = {2, 8};
@@ -310,7 +310,7 @@ static void requests_are_dropped_or_stuck(void **state)
 }
 
 /* Two unequal ranks: each keeps its own numbers. */
-static void two_ranks_are_as_on_paper(void **state)
+static void two_ranks_match_paper(void **state)
 {
     (void)state;
     const uint64_t capacities[] = {8, 4};
@@ -410,7 +410,7 @@ static void avoidable_means_that_another_rank_had_room(void **state)
 }
 
 /* Percentiles are nearest ranks. Times are those of completed requests. */
-static void metrics_are_as_on_paper(void **state)
+static void metrics_match_paper(void **state)
 {
     (void)state;
     const uint64_t capacity = 10;
@@ -584,12 +584,12 @@ static void other_policies_pick(void **state)
 }
 
 static const struct CMUnitTest OTHERS[] = {
-    cmocka_unit_test(requests_are_dropped_or_stuck),
-    cmocka_unit_test(two_ranks_are_as_on_paper),
+    cmocka_unit_test(impossible_requests_are_dropped_or_stuck),
+    cmocka_unit_test(two_ranks_match_paper),
     cmocka_unit_test(tracked_output_is_booked),
     cmocka_unit_test(the_seed_is_used),
     cmocka_unit_test(avoidable_means_that_another_rank_had_room),
-    cmocka_unit_test(metrics_are_as_on_paper),
+    cmocka_unit_test(metrics_match_paper),
     cmocka_unit_test(engines_agree_and_nothing_is_lost),
     cmocka_unit_test(kvca_never_overbooks_avoidably),
     cmocka_unit_test(policies_are_read),
@@ -604,7 +604,7 @@ int main(void)
         papers[i] = PAPERS[i];
         tests[i] = (struct CMUnitTest){
             .name = PAPERS[i].name,
-            .test_func = run_is_as_on_paper,
+            .test_func = a_run_matches_paper,
             .initial_state = &papers[i],
         };
     }
