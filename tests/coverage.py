@@ -5,9 +5,9 @@
     tests/coverage.py [--cc CC] [BUILD]
 
 Builds the tests with gcov's counters in the folder BUILD, runs them, and adds up what gcov reports for src/, except
-the command and the replay model. Prints each line that never ran and each branch that never went one of its ways.
-The status is then 1, unless tests/uncovered.txt gives the reason. A line there that is not needed is a failure,
-too. Code for processors that this one is not is left out and named.
+the command and the replay model. Prints lines and ways of branches that never ran. The status is then 1, unless
+tests/uncovered.txt gives the reason. A line there that is not needed is a failure, too. Code for other processors is
+left out and named.
 """
 
 import argparse

@@ -4,11 +4,10 @@
 
     tests/mutate.py [--every N] [--from N] [--jobs N] [--cc CC] [FILE]...
 
-A fault flips a comparison or moves it by one, drops a term or a statement, or inverts a condition. Each fault is
-compiled into a core of its own, and the unit tests run until one fails. A fault that no test catches is printed and
-makes the status 1, unless tests/survivors.txt says why it cannot be seen. A line there that no fault needs is a
-failure, too. Without a FILE the faults are in the rule, the parameters and the pool at work. FILE may be any file
-of the core.
+A fault flips a comparison or moves it by one, drops a term or a statement, or inverts a condition. Each is compiled
+into a core of its own, and the unit tests run until one fails. A fault that no test catches is printed and makes
+the status 1, unless tests/survivors.txt says why it cannot be seen. A line there that no fault needs is a failure,
+too. FILE may be any file of the core.
 """
 
 import argparse
@@ -57,8 +56,7 @@ CFLAGS = [
 ]
 LIBRARIES = ["-lcmocka", "-lyaml", "-lm", "-lpthread"]
 SHARE = "20"  # of the rounds of long tests
-# A test that works longer than this has caught the fault, because that made a loop endless. The same holds for a test
-# that waits for ever.
+# A test that works longer than this has caught the fault, which made a loop endless. So has one that waits longer.
 WORK_SECONDS = 20
 WAIT_SECONDS = 200
 
@@ -106,7 +104,6 @@ def without_comments(line):
 
 
 def faults_of(file):
-    """All faults of a file, in the order of its lines."""
     in_comment = False
     for number, text in enumerate((ROOT / file).read_text().split("\n")):
         in_comment = in_comment or text.lstrip().startswith("/*")

@@ -169,7 +169,7 @@ static char *set_status(ngx_conf_t *cf, const ngx_str_t *argument, const ngx_str
     return NGX_CONF_OK;
 }
 
-/* Reads one option of `kvca`. `of_reject` becomes an option that matters only with overflow=reject. */
+/* Reads one option of `kvca`. `of_reject` is the last option that needs overflow=reject. */
 static char *set_upstream_option(ngx_conf_t *cf, const ngx_str_t *argument, ngx_http_kvca_srv_conf_t *upstream,
                                  ngx_str_t *policy, ngx_str_t *role, const ngx_str_t **of_reject)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which process has booked what. Each worker is an owner in the pool, with its process number as its id. A worker that
- * ends gives its bookings back. A killed worker cannot; the next process that looks finds that it is gone.
+ * Which process has booked what. Each worker is an owner in the pool, and its process number is its id. A worker that
+ * ends gives its bookings back. For a killed one, the next process that looks does it.
  */
 #include "ngx_http_kvca.h"
 
 #include <signal.h>
 
 /*
- * Another process could have got a dead worker's number only if the system had given out all other numbers since the
- * last look, a second ago. EPERM means that the process is alive and belongs to another user.
+ * A dead worker's number cannot belong to another process yet: the system would have had to give out all others since
+ * the last look, a second ago. EPERM means that the process is alive and belongs to another user.
  */
 static bool is_dead(uint64_t id)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request gets a rank, and gives it back. nginx calls init once for each request, then get and free for each try.
- * Each get that gave a peer is followed by one free. What nginx knows of a peer (its last failures, its connections)
- * stays in nginx's round robin, under the locks there. Our lock is never taken while one of those is held.
+ * A request gets a rank, and gives it back. nginx calls init once for each request, then get and free for each try, a
+ * free for each get that gave a peer. A peer's failures and connections stay in nginx's round robin, under the locks
+ * there. Our lock is never taken inside one of those.
  */
 #include "ngx_http_kvca.h"
 
@@ -157,9 +157,8 @@ static ngx_int_t find_none(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *r
 }
 
 /*
- * Sends a request on unbooked, which is better than not at all. Round robin finds the same peers eligible as we do. But
- * the pool may lack them: a reload removed all ranks of this process, which still takes requests for a while, or could
- * not add the ranks of this process.
+ * Sends a request on unbooked, which is better than not at all. Round robin finds the same peers eligible as we do, but
+ * the pool may lack them: a reload removed all ranks of this process, or could not add them.
  */
 static ngx_int_t get_unbooked(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *request)
 {

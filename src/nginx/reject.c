@@ -18,8 +18,7 @@ static void let_go_of_cache(ngx_http_request_t *r)
 
 /*
  * If get gives no peer, nginx answers 502 and logs an error. So the request is finalized here, with the operator's
- * status and error_page. nginx may still use the upstream request after that; it then drops a reference, and this
- * leaves it one.
+ * status and error_page. nginx then drops a reference to the request, and this leaves it one.
  */
 ngx_int_t ngx_http_kvca_reject(ngx_http_kvca_request_t *request)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shared memory of a zone. The first configuration with the zone makes it. Later ones find it as it is, with all
- * bookings. Workers of several configurations use it at the same time.
+ * The shared memory of a zone. The first configuration with the zone makes it. Later ones find it with all bookings.
+ * Workers of several configurations use it at the same time.
  */
 #include "ngx_http_kvca.h"
 
@@ -87,7 +87,6 @@ static ngx_int_t refuse_size(ngx_http_kvca_zone_t *zone, ngx_log_t *log, uint32_
     return NGX_ERROR;
 }
 
-/* Sets the pointers to what lies in the zone's one block. */
 static void lead_to(ngx_http_kvca_zone_t *zone, void *block, kvca_pool *pool)
 {
     zone->entries = block;
@@ -151,8 +150,8 @@ ngx_int_t ngx_http_kvca_init_zone(ngx_shm_zone_t *shm, void *data)
 }
 
 /*
- * The master takes the lock in its own way. While it reads a configuration it does not notice that a worker died, and
- * could wait for that worker's lock for ever. waitid() shows a child that has ended and was not waited for.
+ * While the master reads a configuration it does not notice that a worker died, and could wait for that worker's lock
+ * for ever. waitid() shows a child that has ended and was not waited for.
  */
 static bool lock_as_master(ngx_http_kvca_zone_t *zone)
 {

@@ -218,7 +218,6 @@ static void more_documents_load_or_are_refused(void **state)
     }
 }
 
-/* A text: `before`, `count` times `piece`, `after`. */
 static char *repeat(const char *before, const char *piece, size_t count, const char *after)
 {
     size_t length = strlen(piece);

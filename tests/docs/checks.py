@@ -8,7 +8,7 @@ SKIPPED = 77
 
 
 class Checks:
-    """Counts cases. Prints those that failed, with what is wrong."""
+    """Counts cases and prints those that failed."""
 
     def __init__(self):
         self.passed = 0

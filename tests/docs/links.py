@@ -38,7 +38,6 @@ def anchors(text):
 
 
 def fault_of(page, target):
-    """What is wrong with a link; None if nothing is."""
     if re.match(r"\w+:", target):
         return None if ELSEWHERE.fullmatch(target) else "not a whole https address"
     path, _, anchor = urllib.parse.unquote(target).partition("#")

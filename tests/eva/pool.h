@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pool in any state in which a call may leave it, not only in the states that some calls lead to. Each call is shown
- * to be sound from all of these states and to end in one of them, so this holds for every sequence of calls. The
- * exception is the index, of which only some layouts are analysed. Such a state is:
+ * A pool in any state in which a call may leave it. Each call is shown to be sound from all of these states and to end
+ * in one of them, so every sequence of calls is sound. Only for the index some layouts stand for all. Such a state is:
  *
  *     the head      as kvca_pool_new() lays it out; `slots` and `free_hint` are within the pool; parameters are sound
  *     slots         free, active or draining, of any generation; each rank is there once
@@ -10,15 +9,14 @@
  *     all else      any words: D and N, as totals and by owner, limits, keys, rooms, bitmaps, capacities, owners and
  *                   counters
  *
- * After a death the state is the same, with these differences: the pool is dirty, what the journal redoes lies in the
- * pool, and all that follows from the truth is any bytes, including the index.
+ * After a death the pool is also dirty, what the journal redoes lies in the pool, and all that follows from the truth
+ * is any bytes, including the index.
  *
  * Nothing was ever written between the parts of the block, nor to the scratch. So reading there is an alarm, and
  * check_gaps() finds what is written behind a part.
  *
- * A pool asks two things of identities: where the search for them begins, and whether they are the same. Three layouts
- * of the index are analysed: two in which both searches begin at the last bucket, with either rank put first, and one
- * in which they do not meet.
+ * A pool asks two things of identities: where the search for them begins, and whether they are the same. The layouts of
+ * the index: both searches begin at the last bucket, with either rank put first; or they do not meet.
  */
 #ifndef KVCA_EVA_POOL_H
 #define KVCA_EVA_POOL_H

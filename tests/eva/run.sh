@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Analyses the core with Frama-C's Eva (Debian: frama-c-base) by each driver here, main_*.c. Shows that there is no
-# undefined behaviour and that the drivers' assertions hold. Prints for each driver what was reached and the number of
-# alarms. Fails if the alarms are not exactly those of alarms.txt. Arguments name drivers: then only those run. Eva's
-# logs go to the folder EVA_LOGS, if it is set.
+# Analyses the core with Frama-C's Eva (Debian: frama-c-base) by each driver here, main_*.c, or by those in the
+# arguments. Shows that there is no undefined behaviour and that the drivers' assertions hold. Prints for each driver
+# what was reached and the number of alarms. Fails if the alarms are not exactly those of alarms.txt. Eva's logs go to
+# the folder EVA_LOGS, if it is set.
 #
 # A driver begins with its own options, in lines of the form "eva: -option...".
 set -euo pipefail

@@ -374,7 +374,6 @@ def fail_output(test, case, reference):
 
 
 def fail_messages(test, case, reference):
-    """If messages cannot be written, the status and the result stay the same."""
     with open("/dev/full", "w", encoding="utf-8") as full:
         for what, streams in [("messages to a full disk", {"stderr": full}),
                               ("no standard error", {"stderr": None, "preexec_fn": closed(2)})]:

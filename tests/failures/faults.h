@@ -12,7 +12,6 @@ void faults_begin(unsigned long first, enum faults_kind kind);
 /* Ends that. Returns how many allocations there were in between. */
 unsigned long faults_end(void);
 
-/* The number of blocks that were allocated and not freed. */
 long faults_live(void);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that runs out wherever it can. Each function that allocates is called again and again: its first allocation
- * fails, then its second, and so on until it passes. This includes the allocations of libyaml and the C library. The
- * function must report the failure, leave its outputs alone and lose no memory. All other functions are called with no
- * memory at all.
+ * Memory that runs out wherever it can. Each function that allocates is called until it passes: first its first
+ * allocation fails, then its second, and so on, including those of libyaml and the C library. It must report the
+ * failure, leave its outputs alone and lose no memory. All other functions are called with no memory at all.
  */
 #include "support/test.h"
 

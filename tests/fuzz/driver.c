@@ -59,7 +59,6 @@ static size_t take_folder(const char *path)
     return taken;
 }
 
-/* Returns the number of files taken. */
 static size_t take(const char *path)
 {
     struct stat status;

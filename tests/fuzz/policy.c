@@ -11,7 +11,7 @@ struct load {
     kvca_error error;
 };
 
-/* Values that no file gives. What is not written then shows. */
+/* Values that no file gives. */
 static const kvca_params UNTOUCHED = {-1.0, true, -2.0, 77};
 
 static struct load load(const char *text, size_t size, kvca_role role)

@@ -29,7 +29,6 @@ def mapping(text):
 
 
 def cases(path):
-    """The cases of a file of vectors: each name with its lines."""
     name, lines = None, []
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("- name: "):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shared by the tests of the nginx module. Case starts nginx with the module, checks what it leaves behind, and prints
-configuration, log and ledger if it fails. CONFIG is the configuration that most tests use. run.py runs the tests.
+"""Shared by the tests of the nginx module: Case starts nginx, checks what it leaves behind, and prints configuration,
+log and ledger if it fails. CONFIG is the configuration of most tests. run.py runs the tests.
 """
 
 import collections
@@ -105,7 +105,6 @@ class Case(unittest.TestCase):
         self.assertEqual(alerts, [], "unexpected in the error log")
 
     def backends(self, *capacities, **more):
-        """Backends with these capacities."""
         group = harness.Backend.several(capacities or (None,), **more)
         for backend in group:
             self.addCleanup(backend.stop)
@@ -129,7 +128,6 @@ class Case(unittest.TestCase):
         return nginx
 
     def start(self, text, backends=(), **more):
-        """An nginx with the module, started."""
         nginx = self.make(text, backends, **more)
         nginx.start()
         return nginx
@@ -150,7 +148,6 @@ class Case(unittest.TestCase):
         return begun
 
     def finish(self, backends, connections, status=200):
-        """Opens the gates, and reads the answers of all these requests."""
         for backend in backends:
             backend.open_gate()
         answers = [harness.read_answer(connection.getresponse()) for connection in connections]

@@ -89,7 +89,6 @@ class Loop:
         return cls._shared
 
     def run(self, coroutine, seconds=PATIENCE):
-        """Runs a coroutine in the loop and returns what it returns."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(seconds)
 
     def call(self, function, *arguments):
@@ -219,7 +218,6 @@ class Backend:
         return group
 
     def reset(self):
-        """Forgets the counts, but not what is in flight."""
         self.peak_blocks, self.peak_active = self.blocks, self.active
         self.seen = []  # (method, path) of each request
         self.bodies = []  # the length of each body
@@ -243,7 +241,6 @@ class Backend:
         self.loop.run(self._start())
 
     def stop(self):
-        """Closes the listening socket and all connections."""
         self.loop.run(self._stop())
 
     def open_gate(self):
@@ -486,7 +483,6 @@ class Nginx:
         self.config_path.write_text(self.fill(MAIN.replace("@main@", self.main) + config + "}\n"))
 
     def fill(self, text):
-        """Replaces names by their values."""
         values = {"prefix": self.prefix, "workers": self.workers,
                   "load": f"load_module {self.module};\n" if self.module else "",
                   "daemon": "on" if self.daemon else "off", "master": "on" if self.master else "off",
@@ -578,7 +574,6 @@ class Nginx:
         os.kill(pid or self.pid, number)
 
     def worker_pids(self, master=None):
-        """Workers that take requests."""
         return [pid for pid, title in children(master or self.pid) if title == "nginx: worker process"]
 
     def leaving_pids(self, master=None):
@@ -611,7 +606,6 @@ class Nginx:
         self.folder.cleanup()
 
     def end(self):
-        """Ends all its processes."""
         if not self.process:
             return
         files = ("nginx.pid", "nginx.pid.oldbin") if self.daemon else ()
@@ -650,7 +644,6 @@ class Nginx:
         return connection
 
     def ask(self, path, headers=None, **more):
-        """Sends a request and reads the whole answer."""
         connection = self.open(path, headers, **more)
         try:
             return read_answer(connection.getresponse())
@@ -679,7 +672,6 @@ class Nginx:
         return next(zone for zone in zones if name in (None, zone["name"]))
 
     def ranks(self, zone=None):
-        """The ranks of a zone, by address."""
         return {rank["rank"]: rank for rank in self.zone(zone)["ranks"]}
 
     def booked(self, zone=None):
@@ -710,7 +702,6 @@ class Nginx:
             return ""
 
     def logged(self, level):
-        """Lines of the error log at this level."""
         return [line for line in self.error_log().splitlines() if f" [{level}] " in line]
 
     def access_log(self, lines=0, name="access.log"):
@@ -722,7 +713,6 @@ class Nginx:
         return wait_for(read, f"{name} has {lines} lines") if lines else read()
 
     def report(self):
-        """Everything that helps to understand a failure."""
         parts = [f"--- {self.config_path}", self.config_path.read_text(), "--- the end of the error log"]
         parts += [line for line in self.error_log().splitlines() if "closed keepalive" not in line][-40:]
         if self.process and self.process.poll() is None or self.daemon:
@@ -738,7 +728,6 @@ class Nginx:
 
 
 def read_answer(response):
-    """Reads the whole answer of http.client."""
     return Answered(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
 
 
@@ -795,7 +784,6 @@ class Ask:
 
 @dataclasses.dataclass
 class LoadResult:
-    """The result of a load."""
     seconds: float = 0
     statuses: collections.Counter = dataclasses.field(default_factory=collections.Counter)
     failures: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by exception
@@ -907,12 +895,10 @@ def make_certificate(folder):
 
 
 def server_tls(folder):
-    """A backend's context, with the certificate in the folder."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{folder}/cert.pem", f"{folder}/key.pem")
     return context
 
 
 def client_tls(folder):
-    """A client's context, which trusts the certificate in the folder."""
     return ssl.create_default_context(cafile=f"{folder}/cert.pem")

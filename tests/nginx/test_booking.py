@@ -9,7 +9,6 @@ MOST = 2**63 - 1  # the largest number that is accepted
 
 class Booking(cases.Case):
     def booked(self, nginx, headers, body=None):
-        """$kvca_booked of a request."""
         answer = nginx.ask("/", {key: str(value) for key, value in headers.items()}, body=body,
                            method="POST" if body else "GET")
         self.assertEqual(answer.status, 200, answer)

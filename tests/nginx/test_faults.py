@@ -18,7 +18,6 @@ class Faults(cases.StreamCase):
         return nginx, streams
 
     def order(self, nginx, action):
-        """Orders what the next process that changes the ledger does."""
         (nginx.prefix / "fault.done").unlink(missing_ok=True)
         (nginx.prefix / "order").write_text(action)
         (nginx.prefix / "order").rename(nginx.prefix / "fault")
@@ -38,7 +37,6 @@ class Faults(cases.StreamCase):
         return harness.wait_for(send, "a process meets the fault")
 
     def check_survived(self, nginx, streams, victim):
-        """The worker is replaced and its bookings are given back. The others are still there."""
         harness.wait_for(lambda: victim not in nginx.worker_pids() and len(nginx.worker_pids()) == 2,
                          "the worker is replaced")
         survivors = [stream for stream in streams if stream.worker != victim]
@@ -68,7 +66,6 @@ class Faults(cases.StreamCase):
         return self.send_until_done(nginx)
 
     def reload_while_it_hangs(self, nginx, victim, said):
-        """Reloads, and kills the worker once the error log says so."""
         old = set(nginx.worker_pids())
         nginx.signal(signal.SIGHUP)
         harness.wait_for(lambda: said in nginx.error_log(), f"the master says: {said}")

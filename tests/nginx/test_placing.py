@@ -17,14 +17,13 @@ def held_ask(path, blocks):
 
 
 def mixed(least, most):
-    """A load of requests for `least` to `most` blocks each."""
     return lambda _client, _number, random: held_ask("/", random.randint(least, most))
 
 
 class Placing(cases.Case):
     def test_forty_clients_stay_within_the_capacities(self):
-        # A request for at most 66 blocks always fits somewhere. To leave less than 66 on all four ranks takes more than
-        # 45 other requests. There are 39, and a few whose clients have seen the end before nginx has.
+        # 66 blocks always fit somewhere: to leave less on all four ranks takes more than 45 other requests. There are
+        # 39, and a few whose clients have seen the end before nginx has.
         capacities = [1000, 1000, 500, 800]
         backends = self.backends(*capacities)
         nginx = self.start(cases.config(4, capacities, after="keepalive 32;"), backends)
@@ -67,7 +66,7 @@ class Placing(cases.Case):
         self.assertEqual(outcomes, {"[fit]": result.statuses[200], "[none_fits]": result.statuses[503]})
 
     def test_unequal_ranks_where_least_conn_overbooks(self):
-        # 29 requests for at most 80 blocks always leave 80 free on one of the ranks.
+        # 80 blocks always fit somewhere: 29 requests of at most 80 leave as much on one of the ranks.
         capacities = [100, 100, 200, 200, 400, 400, 800, 800]
         backends = self.backends(*capacities)
         servers = "".join(f"server {backend.address} max_fails=0; " for backend in backends)

@@ -47,7 +47,6 @@ class Reloads(cases.Case):
         self.finish(backends, held)
 
     def test_new_ranks_take_the_slots_of_others(self):
-        """Old workers go on with requests on slots that meanwhile belong to new ranks."""
         backends = self.backends(None, None, None, None)
         servers = ["\n".join(f"server @b{index}@;" for index in pair) for pair in ((0, 1), (2, 3), (3, 0), (1, 2))]
         nginx = self.start(cases.config(servers=servers[0]), backends)

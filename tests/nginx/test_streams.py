@@ -31,7 +31,6 @@ class Growth(cases.Case):
         self.assertEqual(nginx.access_log(1)[0].split()[-1], "[21]")
 
     def grown(self, nginx, path, headers=None, expected=None):
-        """$kvca_booked after the answer is complete."""
         before = len(nginx.access_log())
         answer = nginx.ask(path, headers if headers is not None else cases.tokens(10))
         self.assertEqual(answer.status, 200)

@@ -9,7 +9,6 @@
 
 #define THREADS 8
 
-/* `count` ranks that all tie. */
 static struct rank_set tied_set(size_t count)
 {
     struct rank_set set = {.count = count};

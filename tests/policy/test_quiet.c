@@ -225,7 +225,6 @@ static void path_makes_no_system_call(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* The first draws of a new policy. */
 static void draw_first(size_t draws[8])
 {
     static const uint64_t zero[RANKS];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A ledger that is plain enough to be seen to be right, and all operations of a pool, done to both. Each step checks
- * the pool's answer. check_snapshot() checks every column and counter. Whoever includes this chooses the operations.
+ * the pool's answer; check_snapshot() checks columns and counters. The file that includes this chooses the operations.
  */
 #ifndef KVCA_POOL_MODEL_H
 #define KVCA_POOL_MODEL_H
@@ -85,7 +85,6 @@ static size_t slot_of(const struct model *model, uint64_t identity)
     return slot;
 }
 
-/* Whether a booking is still in the ledger. */
 static bool is_live(const struct model *model, const struct model_booking *booking)
 {
     return booking->made && model->owners[booking->owner] != 0 && model->claims[booking->owner] == booking->claim &&

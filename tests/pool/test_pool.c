@@ -43,7 +43,6 @@ static uint32_t put(kvca_pool *pool, uint64_t worker_id, uint64_t capacity)
     return answer.slot;
 }
 
-/* Places a request and returns its booking. */
 static kvca_booking place(struct fixture *fixture, uint64_t blocks)
 {
     kvca_booking booking;

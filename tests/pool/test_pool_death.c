@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process that dies in the middle of an update. The pool lies in shared memory, with a process-shared robust mutex. A
- * child takes the mutex, begins an operation and is killed before its first store. Another child is killed before its
- * second store, and so on through all of them. Each time the parent takes the mutex over and repairs the pool. The pool
- * is then exactly as it was before the operation, or exactly as it is after it.
+ * child takes the mutex, begins an operation and is killed before its first store, another one before its second, and
+ * so on. Each time the parent takes the mutex over and repairs the pool. The pool must then be exactly as before the
+ * operation or exactly as after it.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 

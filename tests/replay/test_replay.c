@@ -445,7 +445,6 @@ static const char *const POLICIES[] = {
     "default:0", "default:64", "kvca", "kvca:0.8:off:4", "kvca:off:on:0", "least_requests", "p2c", "round_robin",
 };
 
-/* A random pool under random load. */
 struct random_case {
     uint64_t capacities[4];
     struct replay_options options;

@@ -39,7 +39,6 @@ static void fill_row(struct rank_set *set, size_t row, size_t number)
     set->preferred_taint_multiplier[row] = MULTIPLIERS[take_digit(&number, COUNT(MULTIPLIERS))];
 }
 
-/* Everything that is asked about a set. */
 struct subject {
     kvca_params params;
     kvca_policy *policy;

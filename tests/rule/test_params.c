@@ -42,7 +42,6 @@ static void parameters_are_checked(void **state)
 
 static const uint64_t SOME[] = {1, 2, 3};
 
-/* Rank sets that are refused. */
 static const struct {
     const char *name;
     kvca_ranks ranks;

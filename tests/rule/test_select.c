@@ -7,7 +7,6 @@
 #include "support/sets.h"
 #include "support/vectors.h"
 
-/* A case of vectors/selection.yaml. */
 struct vector {
     const char *name;
     kvca_params params;

@@ -8,7 +8,6 @@
 #define INFINITE (UINT64_C(0x7ff) << FRACTION_BITS)
 #define LEAST_EXPONENT (-1074) /* of the last bit of a subnormal number */
 
-/* An integer of 128 bits. */
 struct wide {
     uint64_t high;
     uint64_t low;
@@ -51,7 +50,6 @@ static struct wide shift_right(struct wide a, int bits)
     return (struct wide){a.high >> bits, a.high << (64 - bits) | a.low >> bits | (lost != 0)};
 }
 
-/* The number of bits that a number needs. */
 static int length(struct wide a)
 {
     int bits = 0;

@@ -21,7 +21,6 @@
 /* The largest rank set of the suites. */
 #define MOST_RANKS 200
 
-/* A rank set that owns its columns. */
 struct rank_set {
     size_t count;
     uint64_t worker_id[MOST_RANKS];
@@ -35,7 +34,6 @@ struct rank_set {
 
 kvca_ranks ranks_of(const struct rank_set *set);
 
-/* Prints what a failed case was about. */
 void print_rank_set(const kvca_params *params, const struct rank_set *set);
 
 /*
