@@ -362,7 +362,7 @@ static void every_failure_in_deep_nesting_is_reported(void **state)
     }
 }
 
-static void a_file(void **state)
+static void every_failure_in_a_file_is_reported(void **state)
 {
     (void)state;
     char path[TEST_PATH];
@@ -756,7 +756,7 @@ static const struct CMUnitTest OTHERS[] = {
     cmocka_unit_test_prestate(every_failure_is_reported, (void *)(uintptr_t)&POOL_NEW),
     cmocka_unit_test(every_failure_with_many_keys_is_reported),
     cmocka_unit_test(every_failure_in_deep_nesting_is_reported),
-    cmocka_unit_test(a_file),
+    cmocka_unit_test(every_failure_in_a_file_is_reported),
     cmocka_unit_test(files_that_cannot_be_read),
     cmocka_unit_test(the_error_may_be_null),
     cmocka_unit_test(other_functions_need_no_memory),

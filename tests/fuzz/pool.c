@@ -104,7 +104,7 @@ static void step_attach_to_less(struct program *program)
     assert_null(pool);
 }
 
-/* If a clean pool is told that it is dirty, the repair computes the same values again. */
+/* The repair of a clean pool that is marked dirty computes the same values again. */
 static void step_repair(struct program *program)
 {
     bool dirty = bytes_below(&program->bytes, 2) != 0;

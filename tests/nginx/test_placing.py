@@ -131,7 +131,7 @@ class Placing(cases.Case):
             (None, [1000, 1000], [(30, 0), (20, 1)], 10, 1),  # then the fewest blocks
             (None, [1000, 100], [(10, 0), (10, 0), (95, 1)], 5, 1),
             (None, [1000, 100], [(10, 0), (10, 0), (95, 1)], 6, 0),  # a rank that it does not fit is passed over
-            (None, [100, 100], [(10, 0), (95, 0), (104, 1)], 10, 1),  # none fits: the fewest blocks
+            (None, [100, 100], [(10, 0), (95, 0), (104, 1)], 10, 1),  # if none fits, the fewest blocks
             ("count_priority: false", [1000, 1000], [(10, 0), (10, 0), (500, 1)], 10, 0),
             (weighs, [9000, 9000], [(10, 0), (10, 0), (500, 1)], 10, 1),
             ("capacity_fraction: 0.5", [1000, 100], [(10, 0), (10, 0), (45, 1)], 5, 1),
@@ -228,7 +228,7 @@ class Placing(cases.Case):
         self.assertEqual(nginx.booked("ranks"), [40])
         self.finish(backends, held)
 
-    def test_an_upstream_with_a_zone(self):
+    def test_workers_share_failures_in_an_upstream_with_a_zone(self):
         """The workers share the list of failed servers: none of them tries a dead server a second time."""
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 100, listen=" reuseport", before="zone pool 128k;",
@@ -241,7 +241,7 @@ class Placing(cases.Case):
         result = run_load(nginx.port, 20, mixed(1, 9), seconds=1)
         self.assertEqual((set(result.statuses), result.failures), ({200}, {}))
 
-    def test_max_conns(self):
+    def test_max_conns_is_kept(self):
         backends = self.backends(None, None)
         for before in ("", "zone pool 128k;"):
             with self.subTest(before or "of one worker"):
@@ -259,7 +259,7 @@ class Placing(cases.Case):
                 for backend in backends:
                     backend.close_gate()
 
-    def test_max_conns_that_workers_share(self):
+    def test_max_conns_is_kept_by_all_workers(self):
         """After a booking, a worker may find that others took the last connection of the rank."""
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 1000, listen=" reuseport", before="zone pool 128k;",
@@ -269,7 +269,7 @@ class Placing(cases.Case):
         self.assertLessEqual(max(backend.peak_active for backend in backends), 2)
         self.assertEqual(sum(len(backend.seen) for backend in backends), result.statuses[200])
 
-    def test_down(self):
+    def test_a_server_that_is_down_gets_nothing(self):
         backends = self.backends(None, None, None)
         nginx = self.start(cases.config(3, 100, servers="server @b0@; server @b1@ down; server @b2@;"), backends)
         held = self.fill(nginx, [30] * 8)
@@ -298,13 +298,13 @@ class Placing(cases.Case):
         self.assertIn(f'server "twofold:{port}" has 2 addresses, and is as many ranks', warned)
         self.assertIn(f"in {nginx.config_path}:{nginx.line('kvca zone=')}", warned)
 
-    def test_an_upstream_named_by_a_variable(self):
+    def test_a_variable_may_name_the_upstream(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 100, server="location /by { set $name pool; proxy_pass http://$name; }"),
                            backends)
         self.assertEqual(nginx.ask("/by", cases.tokens(10)).headers["x-booked"], "10")
 
-    def test_no_master_process(self):
+    def test_it_works_without_a_master_process(self):
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 100), backends, master=False)
         held = self.fill(nginx, [30] * 6)

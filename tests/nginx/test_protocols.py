@@ -33,7 +33,7 @@ class Tls(cases.Case):
         nginx.start()
         return nginx
 
-    def test_tls_to_the_backends(self):
+    def test_backends_may_speak_tls(self):
         tls = harness.server_tls(self.certificate)
         backends = self.backends(None, None, tls=tls)
         text = cases.config(2, 100, after="keepalive 8;", location="""
@@ -49,7 +49,7 @@ class Tls(cases.Case):
         result = run_load(nginx.port, 10, lambda *_: Ask("/", cases.tokens(10)), seconds=10, most=20)
         self.assertEqual((result.statuses, result.failures), ({200: 200}, {}))
 
-    def test_a_backend_whose_handshake_fails(self):
+    def test_a_failed_handshake_is_retried_on_another_rank(self):
         folder = self.folder()
         harness.make_certificate(folder)
         backends = self.backends(None, tls=harness.server_tls(folder))
@@ -62,7 +62,7 @@ class Tls(cases.Case):
         self.assertEqual(len(backends[0].seen), 0)
         self.assertEqual(nginx.zone()["counters"]["placed"], 10)
 
-    def test_tls_from_the_client(self):
+    def test_clients_may_speak_tls(self):
         backends = self.backends(None, None)
         text = cases.config(2, 100, upstream="kvca_output growth=sse;", http=ABOUT_TLS,
                             server="listen 127.0.0.1:@port:tls@ ssl;")
@@ -108,7 +108,7 @@ class Http2(cases.Case):
     def read(self, process):
         return [line.strip() for line in process.communicate(timeout=harness.PATIENCE)[0].splitlines()]
 
-    def test_without_tls(self):
+    def test_http2_without_tls_is_booked(self):
         backends = self.backends(None)
         nginx = self.start_http2(backends)
         done = subprocess.run(["curl", "-sS", "--http2-prior-knowledge", "--max-time", "20", "-o", "/dev/null",
@@ -116,7 +116,7 @@ class Http2(cases.Case):
                                f"http://127.0.0.1:{nginx.ports['plain']}/"], capture_output=True, text=True, check=True)
         self.assertEqual(done.stdout, "2 200 10")
 
-    def test_requests_at_once_on_one_connection(self):
+    def test_streams_of_one_connection_are_all_booked(self):
         backends = self.backends(None, None)
         nginx = self.start_http2(backends)
         process = self.curl(nginx, *["/?gate=1"] * 8)
@@ -125,12 +125,12 @@ class Http2(cases.Case):
             backend.open_gate()
         self.assertEqual(self.read(process), ["2 200"] * 8)
 
-    def test_growth(self):
+    def test_http2_bookings_grow(self):
         nginx = self.start_http2(self.backends(None), upstream="kvca_output growth=sse;")
         self.assertEqual(self.read(self.curl(nginx, "/?events=17")), ["2 200"])
         self.assertEqual(nginx.access_log(1)[-1].split()[-1], "[12]")
 
-    def test_a_client_that_leaves(self):
+    def test_a_client_that_leaves_gives_all_back(self):
         backends = self.backends(None, None)
         nginx = self.start_http2(backends)
         process = self.curl(nginx, *["/?gate=1"] * 6)
@@ -138,7 +138,7 @@ class Http2(cases.Case):
         process.kill()
         nginx.wait_until_idle()
 
-    def test_a_reject_among_others_on_one_connection(self):
+    def test_a_connection_goes_on_after_rejects(self):
         backends = self.backends(None)
         nginx = self.start_http2(backends, kvca=" overflow=reject status=429 retry_after=9", capacity=20)
         held = self.fill(nginx, [15])
@@ -173,7 +173,7 @@ class Subrequests(cases.Case):
     def seen(self):
         return sorted(path for backend in self.all for _, path in backend.seen)
 
-    def test_auth_request(self):
+    def test_auth_requests_are_booked(self):
         nginx = self.start_subrequests()
         for _ in range(3):
             self.assertEqual(nginx.ask("/guarded", cases.tokens(10)).status, 200)
@@ -187,7 +187,7 @@ class Subrequests(cases.Case):
         answer = nginx.ask("/guarded", cases.tokens(10))
         self.assertEqual((answer.headers["x-booked"], answer.headers["x-outcome"]), ("10", "fit"))
 
-    def test_mirror(self):
+    def test_mirrored_requests_are_booked(self):
         nginx = self.start_subrequests()
         for backend in self.all:
             backend.always = {"gate": 1}
@@ -197,7 +197,7 @@ class Subrequests(cases.Case):
         harness.wait_for(lambda: len(self.seen()) == 4, "all have arrived")
         self.assertEqual(self.seen(), ["/copy"] * 2 + ["/mirrored"] * 2)
 
-    def test_ssi(self):
+    def test_included_parts_are_all_booked(self):
         nginx = self.start_subrequests()
         parts = "".join(f'<!--# include virtual="/part{part}?gate=1" -->' for part in range(4))
         (nginx.prefix / "pages" / "page").write_text(f"[{parts}]")
@@ -206,7 +206,7 @@ class Subrequests(cases.Case):
         answer, = self.finish(self.all, [page])
         self.assertEqual(answer.body, b"[" + b"xx" * 4 + b"]")
 
-    def test_growth_of_parts(self):
+    def test_bookings_of_parts_grow(self):
         nginx = self.start_subrequests(1, upstream="kvca_output growth=sse;")
         (nginx.prefix / "pages" / "page").write_text(
             '<!--# include virtual="/part0?events=17&permit=1" --><!--# include virtual="/part1?gate=1" -->')
@@ -218,7 +218,7 @@ class Subrequests(cases.Case):
         harness.wait_for(lambda: nginx.booked() == [10], "one has ended")
         self.finish(self.all, [page])
 
-    def test_a_client_that_leaves(self):
+    def test_a_client_that_leaves_gives_all_back(self):
         nginx = self.start_subrequests()
         (nginx.prefix / "pages" / "page").write_text('<!--# include virtual="/part?gate=1" -->' * 3)
         pages = [self.open(nginx, "/page", cases.tokens(10)) for _ in range(4)]
@@ -229,7 +229,7 @@ class Subrequests(cases.Case):
 
 
 class Others(cases.Case):
-    def test_http_1_0(self):
+    def test_http_1_0_works_on_both_sides(self):
         """On both sides: a client that gets no length, and backends asked with HTTP/1.0."""
         backends = self.backends(None)
         text = cases.config(1, 100, upstream="kvca_output growth=sse;").replace("proxy_http_version 1.1;", "")
@@ -243,7 +243,7 @@ class Others(cases.Case):
             answer += part
         self.assertTrue(answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"xxxxx"), answer)
 
-    def test_pipelined_requests(self):
+    def test_pipelined_requests_are_placed_or_rejected_one_by_one(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 15, kvca=" overflow=reject"), backends)
         connection = nginx.connect()
@@ -263,7 +263,7 @@ class Others(cases.Case):
             'proxy_set_header Connection "";', 'proxy_set_header Connection upgrade; proxy_set_header Upgrade echo;'),
             backends)
         connection = self.open(nginx, "/?upgrade=1", cases.tokens(10) | {"Connection": "upgrade", "Upgrade": "echo"})
-        harness.wait_for(lambda: nginx.booked() == [10], "booked")
+        harness.wait_for(lambda: nginx.booked() == [10], "the request is booked")
         head = connection.sock.recv(1000)
         self.assertTrue(head.startswith(b"HTTP/1.1 101"), head)
         connection.sock.sendall(b"hello")
@@ -279,12 +279,11 @@ class Others(cases.Case):
         self.assertEqual(nginx.ask("/no").status, 403)
         self.assertEqual(nginx.zone()["counters"]["placed"], 0)
 
-    def test_head(self):
+    def test_head_requests_are_answered(self):
         nginx = self.start(cases.config(1, 100), self.backends(None))
         self.assertEqual(nginx.ask("/?length=0", cases.tokens(10), method="HEAD").status, 200)
 
-    def test_a_cache(self):
-        """An answer from the cache is not booked."""
+    def test_an_answer_from_the_cache_is_not_booked(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 100, http="proxy_cache_path @prefix@/cache keys_zone=cache:1m;",
                                         location="proxy_buffering on; proxy_cache cache; proxy_cache_valid 1h;"),

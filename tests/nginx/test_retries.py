@@ -76,7 +76,7 @@ class Retries(cases.Case):
         statuses = collections.Counter(nginx.ask("/", cases.tokens(10)).status for _ in range(40))
         self.assertEqual(statuses, {200: len(backends[1].seen), 503: len(backends[0].seen)})
 
-    def test_all_backends_dead(self):
+    def test_if_all_backends_are_dead_each_is_tried_once(self):
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 100), backends)
         for backend in backends:
@@ -85,14 +85,14 @@ class Retries(cases.Case):
             self.assertEqual(nginx.ask("/", cases.tokens(10)).status, 502)
         self.assertEqual(nginx.zone()["counters"]["placed"], 20)
 
-    def test_a_backend_that_closes_before_it_answers(self):
+    def test_a_close_before_the_answer_is_retried(self):
         backends = self.backends(None, None)
         backends[0].always = {"close": 1}
         nginx = self.start(cases.config(2, 100, after="keepalive 4;"), backends)
         for _ in range(20):
             self.assertEqual(nginx.ask("/", cases.tokens(10)).headers["x-backend"], backends[1].address)
 
-    def test_a_backend_that_is_too_slow(self):
+    def test_a_timeout_is_retried_on_another_rank(self):
         backends = self.backends(None, None)
         backends[0].always = {"gate": 1}
         nginx = self.start(cases.config(2, [1000, 100], location=NEXT + " proxy_read_timeout 200ms;"), backends)
@@ -100,12 +100,12 @@ class Retries(cases.Case):
         self.assertEqual((answer.status, answer.headers["x-rank"]), (200, backends[1].address))
         self.assertIn("upstream timed out", nginx.error_log())
 
-    def test_a_timeout_without_another_rank(self):
+    def test_a_timeout_without_another_rank_is_504(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 100, location="proxy_read_timeout 200ms;"), backends)
         self.assertEqual(nginx.ask("/?gate=1", cases.tokens(20)).status, 504)
 
-    def test_max_fails(self):
+    def test_a_rank_with_max_fails_is_left_out(self):
         backends = self.backends(None, None)
         backends[0].always = {"status": 503}
         nginx = self.start(cases.config(2, [1000, 100], location=NEXT, server_options="max_fails=2 fail_timeout=60s"),
@@ -137,7 +137,7 @@ class Retries(cases.Case):
         self.assertEqual(nginx.ask("/", cases.tokens(10), method="POST", body=b"x").status, 502)
         self.assertEqual(sum(len(backend.seen) for backend in backends), 1)
 
-    def test_a_kept_connection_that_the_backend_closes(self):
+    def test_a_closed_kept_connection_is_retried(self):
         """nginx then tries once more: its only server again, or another one."""
         for count in (1, 2):
             backends = self.backends(*[None] * count)

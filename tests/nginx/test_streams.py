@@ -85,7 +85,7 @@ class Growth(cases.Case):
         self.check_grown(plain, [(10, "/?events=160")])
 
     def test_an_event_has_data_and_ends_with_a_blank_line(self):
-        """An event has data and ends with a blank line. Lines end with LF or CR LF."""
+        """Lines end with LF or CR LF."""
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 1000, zone=" block_size=1", upstream=GROWTH), backends)
 
@@ -178,21 +178,21 @@ class Growth(cases.Case):
         self.check_grown(nginx, [(20, "/?events=160")])
         self.assertEqual(nginx.zone()["counters"]["fallbacks"], 0)
 
-    def test_growth_after_a_retry(self):
+    def test_a_booking_grows_after_a_retry(self):
         backends = self.backends(None, None)
         backends[0].always = {"status": 503}
         nginx = self.start(cases.config(2, [1000, 10], upstream=GROWTH,
                                         location="proxy_next_upstream error http_503;"), backends)
         self.assertEqual(self.grown(nginx, "/?events=33", cases.tokens(20)), 23)
 
-    def test_events_of_an_answer_with_another_status(self):
+    def test_events_count_in_an_answer_with_any_status(self):
         nginx = self.start(cases.config(1, 1000, upstream=GROWTH), self.backends(None))
         self.assertEqual(nginx.ask("/?events=17&status=400", cases.tokens(10)).status, 400)
         self.assertEqual(nginx.access_log(1)[0].split()[-1], "[12]")
 
 
 class Ends(cases.Case):
-    def test_clients_that_leave_a_stream(self):
+    def test_a_client_that_leaves_a_stream_gives_back(self):
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 1000, upstream=GROWTH, after="keepalive 16;"), backends)
         held = [self.open(nginx, "/?events=1000&every=0.02", cases.tokens(10)) for _ in range(30)]
@@ -206,7 +206,7 @@ class Ends(cases.Case):
         nginx.wait_until_idle()
         harness.wait_for(lambda: [backend.active for backend in backends] == [0, 0], "the backends have noticed it, too")
 
-    def test_clients_that_leave_before_the_answer(self):
+    def test_a_client_that_leaves_before_the_answer_gives_back(self):
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 1000), backends)
         held = self.fill(nginx, [10] * 10)
@@ -216,7 +216,7 @@ class Ends(cases.Case):
         nginx.wait_until_idle()
         harness.wait_for(lambda: [backend.active for backend in backends] == [0, 0], "the backends have noticed it, too")
 
-    def test_clients_that_leave_while_their_request_is_read(self):
+    def test_a_client_that_leaves_while_its_request_is_read_gives_back(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 1000, location="proxy_request_buffering off;"), backends)
         held = []
@@ -242,7 +242,7 @@ class Ends(cases.Case):
         backends[0].open_gate()
         self.assertEqual([line.split()[1] for line in nginx.access_log(5)], ["200"] * 5)
 
-    def test_backends_that_break_off(self):
+    def test_growth_counts_until_a_backend_breaks_off(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 1000, upstream=GROWTH), backends)
         for _ in range(5):
@@ -251,7 +251,7 @@ class Ends(cases.Case):
                 response.read()
         self.assertEqual({line.split()[-1] for line in nginx.access_log(5)}, {"[12]"})
 
-    def test_backends_that_die_with_streams(self):
+    def test_streams_of_a_dead_backend_are_given_back(self):
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 1000), backends)
         begun = [self.open(nginx, "/?events=9&permit=1", cases.tokens(10)).getresponse() for _ in range(8)]

@@ -342,7 +342,7 @@ static void two_ranks_match_paper(void **state)
     }
 }
 
-/* A booking that has grown with its output is over the capacity, although the prompts alone are not. */
+/* A booking that has grown with its output can be over the capacity while the prompts alone are not. */
 static void tracked_output_is_booked(void **state)
 {
     (void)state;
