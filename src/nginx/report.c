@@ -88,7 +88,6 @@ static u_char *put_count(u_char *to, const char *name, uint64_t value)
     return ngx_sprintf(put(to, name), "%uL", value);
 }
 
-/* Writes a number, or null for 0. */
 static u_char *put_optional(u_char *to, const char *name, uint64_t value)
 {
     return value != 0 ? put_count(to, name, value) : put(put(to, name), "null");

@@ -41,7 +41,6 @@ static size_t bytes_for(uint32_t ranks, uint32_t owners)
     return pool != 0 ? entries_bytes(ranks) + pool : SIZE_MAX;
 }
 
-/* The most ranks that fit; 0 if none. */
 static uint32_t ranks_in(size_t bytes, uint32_t owners)
 {
     uint32_t fit = 0;

@@ -137,7 +137,7 @@ def check_sources(checks, root, text):
     told = re.sub(r"\s+", " ", told.replace("64", "").replace("1048576", ""))
     for name in SOURCES:
         for piece in sorted(set(pieces(read(root / "src" / name))) - OF_TRACES):
-            checks.check(f"{name}: '{piece}'", re.sub(r"\s+", " ", piece) not in told and "is in no message of the page")
+            checks.check(f"{name}: '{piece}'", re.sub(r"\s+", " ", piece) not in told and "is in no message there")
 
 
 def main():

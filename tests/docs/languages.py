@@ -45,8 +45,6 @@ def missing_tools(build, run, text):
 
 
 class Runner:
-    """Runs commands in a folder of their own."""
-
     def __init__(self, folder, libraries, pkg_config_path):
         self.folder = folder
         self.environment = dict(os.environ, LC_ALL="C.UTF-8", GOCACHE=str(folder / "go"))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A pool in any state in which a call may leave it. Each call is shown to be sound from all of these states and to end
- * in one of them, so every sequence of calls is sound. The exception is the index, of which only some layouts are analysed. Such a state is:
+ * in one of them, so every sequence of calls is sound. The exception is the index, of which only some layouts are
+ * analysed. Such a state is:
  *
  *     the head      as kvca_pool_new() lays it out; `slots` and `free_hint` are within the pool; parameters are sound
  *     slots         free, active or draining, of any generation; each rank is there once

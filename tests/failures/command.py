@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes everything that the command asks of the system fail once, and checks what it says.
 
-    allocations   the first allocation fails, then the second and so on, alone and with all after it (faults.c, preloaded)
+    allocations   the first allocation fails, then the second and so on, alone and with all later ones (faults.c)
     calls         each system call of the command fails (strace injects the error)
     streams       files and streams that the kernel does not let it read or write
 

@@ -54,7 +54,6 @@ static void find_next(void)
     find("free", &next.free);
 }
 
-/* Counts an allocation. Returns whether it must fail. */
 static bool fails(void)
 {
     find_next();

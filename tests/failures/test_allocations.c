@@ -98,7 +98,6 @@ static const char *check_no_memory(const struct call *call, const struct output 
     return told ? NULL : output->error.message;
 }
 
-/* Checks what holds after every call. */
 static const char *check_kept(long live, int descriptor)
 {
     if (COUNTS_LIVE && faults_live() != live) {
@@ -107,7 +106,6 @@ static const char *check_kept(long live, int descriptor)
     return next_descriptor() == descriptor ? NULL : "a file was left open";
 }
 
-/* How a call with failing allocations went. */
 struct failure {
     bool reached; /* an allocation did fail */
     bool told;    /* and the call reported it */

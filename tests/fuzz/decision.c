@@ -51,7 +51,6 @@ static void check_selection(const kvca_selection *selection, const struct refere
     }
 }
 
-/* Lists all tied rows, or as many as there is room for. */
 static void check_tie_set(kvca_policy *policy, const kvca_ranks *ranks, const struct reference *expected, size_t room)
 {
     size_t rows[MOST_RANKS + 1];
@@ -139,7 +138,6 @@ static void take_warning(void *user, const kvca_warning *warning)
     assert_true(!ranks->total_kv_blocks || ranks->total_kv_blocks[warning->row] == 0);
 }
 
-/* Returns the picked row. */
 static size_t check_sound(kvca_policy *policy, const struct rank_set *set, const kvca_ranks *ranks,
                           const struct reference *expected, uint64_t seed)
 {

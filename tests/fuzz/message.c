@@ -62,7 +62,6 @@ static void check_printable(const char *message)
 /* What ends a line: \n in all texts; in YAML also \r; and for libyaml also the line ends of Unicode. */
 enum line_ends { UNIX_ENDS, YAML_ENDS, UNICODE_ENDS };
 
-/* The length of the line end at `at`; 0 if there is none. */
 static size_t end_of_line(const char *text, size_t size, size_t at, enum line_ends ends)
 {
     size_t left = size - at;

@@ -21,7 +21,6 @@ static void check_equal(const kvca_ranks *a, const kvca_ranks *b)
                         count * sizeof *a->preferred_taint_multiplier);
 }
 
-/* No rank appears twice. */
 static void check_identities(const kvca_ranks *ranks)
 {
     for (size_t row = 1; row < ranks->count; row++) {

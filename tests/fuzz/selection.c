@@ -71,7 +71,6 @@ static void read_rows(struct rank_set *set, struct bytes *bytes)
     } while (bytes->left > 0 && set->count < MOST_RANKS);
 }
 
-/* Makes the ranks belong to one worker or to several. */
 static void name_rows(struct rank_set *set, uint64_t seed)
 {
     for (size_t row = 0; row < set->count; row++) {

@@ -24,7 +24,6 @@ static void check_trace(const struct replay_trace *trace)
     assert_true(trace->requests[0].arrival_s == 0);
 }
 
-/* Reading a text a second time gives the same trace. */
 static void check_equal(const struct replay_trace *a, const struct replay_trace *b)
 {
     assert_int_equal(a->count, b->count);

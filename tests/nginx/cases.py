@@ -117,7 +117,6 @@ class Case(unittest.TestCase):
         return folder.name
 
     def make(self, text, backends=(), **more):
-        """An nginx with the module, not started."""
         more.setdefault("module", MODULE)
         more["wrapper"] = UNDER + more.get("wrapper", [])
         nginx = harness.Nginx(text, backends=backends, **more)

@@ -309,8 +309,6 @@ class Backend:
 
 
 class Flight:
-    """A request in flight on a backend, as the witness counts it."""
-
     def __init__(self, backend, request):
         tokens = request.headers.get("x-prompt-tokens", "")
         self.backend = backend
@@ -333,8 +331,6 @@ class Flight:
 
 
 class Answer:
-    """What a backend does with one request."""
-
     def __init__(self, backend, asked, reader, writer, flight):
         self.backend, self.asked, self.reader, self.writer, self.flight = backend, asked, reader, writer, flight
 
@@ -581,7 +577,6 @@ class Nginx:
         return [pid for pid, title in children(master or self.pid) if title.endswith("is shutting down")]
 
     def reload(self, config=None):
-        """Reloads, and returns when the new workers have taken over."""
         old = set(self.worker_pids())
         self._tell_reload(config)
 
@@ -632,7 +627,6 @@ class Nginx:
     # Requests.
 
     def connect(self, name="", tls=None):
-        """A connection for several requests, to the port of this name."""
         if tls:
             return http.client.HTTPSConnection("127.0.0.1", self.ports[name], timeout=PATIENCE, context=tls)
         return http.client.HTTPConnection("127.0.0.1", self.ports[name], timeout=PATIENCE)
@@ -653,7 +647,6 @@ class Nginx:
     # What nginx shows.
 
     def status(self, path="/kvca"):
-        """What `kvca_status json` shows at this path."""
         answer = self.ask(path)
         if answer.status != 200:
             raise AssertionError(f"{path} answers {answer.status}: {answer.body!r}")
@@ -679,7 +672,6 @@ class Nginx:
         return self._column("decode_cost_blocks", zone)
 
     def requests(self, zone=None):
-        """N of each rank, in the same order."""
         return self._column("active_requests", zone)
 
     def _column(self, key, zone):

@@ -26,8 +26,6 @@ SKIPPED = 77
 
 
 class Result(unittest.TestResult):
-    """Prints each case after it has run."""
-
     def __init__(self):
         super().__init__()
         self.passed = 0
@@ -75,7 +73,6 @@ def wanted(test, names):
 
 
 def missing(options):
-    """Why the tests cannot run; None if they can."""
     if not options.module:
         return "the nginx module was not built, or nginx cannot load it here"
     if not harness.find_nginx():

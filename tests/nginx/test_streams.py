@@ -204,7 +204,7 @@ class Ends(cases.Case):
             connection.response.close()
             connection.close()
         nginx.wait_until_idle()
-        harness.wait_for(lambda: [backend.active for backend in backends] == [0, 0], "the backends have noticed it, too")
+        harness.wait_for(lambda: [backend.active for backend in backends] == [0, 0], "the backends notice it, too")
 
     def test_a_client_that_leaves_before_the_answer_gives_back(self):
         backends = self.backends(None, None)
@@ -214,7 +214,7 @@ class Ends(cases.Case):
         for number, connection in enumerate(held):
             reset(connection) if number % 2 else connection.close()
         nginx.wait_until_idle()
-        harness.wait_for(lambda: [backend.active for backend in backends] == [0, 0], "the backends have noticed it, too")
+        harness.wait_for(lambda: [backend.active for backend in backends] == [0, 0], "the backends notice it, too")
 
     def test_a_client_that_leaves_while_its_request_is_read_gives_back(self):
         backends = self.backends(None)

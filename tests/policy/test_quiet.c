@@ -183,7 +183,6 @@ static bool forbid_system_calls(void)
 #define NO_FILTER 3 /* exit statuses of a child */
 #define CALL_FAILED 4
 
-/* Runs the work in a process of its own, and returns how that ended. */
 static int run_without_system_calls(unsigned (*work)(void))
 {
     pid_t child = fork();

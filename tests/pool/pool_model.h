@@ -57,7 +57,6 @@ static uint64_t below(struct model *model, uint64_t n)
     return model->choose(model->source, n);
 }
 
-/* How many blocks a request asks for. */
 static uint64_t amount(struct model *model, uint64_t most)
 {
     if (!model->large || below(model, 4) != 0) {
@@ -224,7 +223,6 @@ static void step_params(struct model *model)
     assert_int_equal(kvca_pool_set_params(model->pool, &model->params), KVCA_OK);
 }
 
-/* The pool as the reference sees it: a row for each slot. */
 static struct rank_set set_of(const struct model *model)
 {
     struct rank_set set = {.count = model->max_ranks};
@@ -245,7 +243,6 @@ static void check_placed(const struct model *model, const struct reference *expe
     }
 }
 
-/* A request, for the pool and for the reference. */
 struct ask {
     kvca_request request;
     uint64_t eligible[(MOST_SLOTS + 63) / 64];

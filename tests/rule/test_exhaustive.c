@@ -23,7 +23,6 @@ static const double WEIGHTS[] = {0.0, 1.0};
 static const uint64_t CAPACITY_BLOCKS[] = {0, 1};
 static const uint64_t REQUEST_BLOCKS[] = {0, 1};
 
-/* Takes the next digit off a number in mixed bases. */
 static size_t take_digit(size_t *number, size_t base)
 {
     size_t digit = *number % base;

@@ -28,7 +28,6 @@ struct reference reference_select(const kvca_params *params, const struct rank_s
 /* Whether a selection agrees with the reference: its row is one of the tied rows. */
 bool reference_agrees(const struct reference *reference, const kvca_selection *selection);
 
-/* Whether these are the tied rows, in order. */
 bool reference_lists(const struct reference *reference, const size_t *rows, size_t count);
 
 #endif

@@ -23,7 +23,6 @@ static const uint64_t BOUNDARIES[] = {0,
                                       UINT64_MAX - 2048};
 #define SMALL_BOUNDARIES 6
 
-/* One of the first `count` boundaries, or a number next to it. */
 static uint64_t boundary_value(uint64_t *random, size_t count)
 {
     return BOUNDARIES[random_below(random, count)] + random_below(random, 3) - 1;

@@ -18,7 +18,6 @@ void vectors_load(yaml_document_t *document, const char *file);
 size_t vectors_count(yaml_document_t *document);
 yaml_node_t *vectors_case(yaml_document_t *document, size_t index);
 
-/* The value of a key; NULL if it is absent. */
 yaml_node_t *vector_get(yaml_document_t *document, yaml_node_t *mapping, const char *key);
 
 /* Element `index` of a list; NULL past its end. */

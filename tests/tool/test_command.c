@@ -11,7 +11,6 @@
 
 static yaml_document_t document;
 
-/* A policy file for one case. It is removed after the case. */
 static char path[TEST_PATH];
 
 static int write_file(void **state)
