@@ -4,10 +4,10 @@
 
     tests/coverage.py [--cc CC] [BUILD]
 
-Builds the tests with gcov's counters in the folder BUILD, runs them, and adds up what gcov tells of src/ (the command
-and the replay model apart). A line that never ran, or a branch that never went one of its ways, is printed and makes the
-status 1, unless tests/uncovered.txt says why; a line there that is not needed does, too. Code for processors that this
-one is not is not looked at, and named.
+Builds the tests with gcov's counters in the folder BUILD, runs them, and adds up what gcov reports for src/, except
+the command and the replay model. Prints lines and ways of branches that never ran. The status is then 1, unless
+tests/uncovered.txt gives the reason. A line there that is not needed is a failure, too. Code for other processors is
+left out and named.
 """
 
 import argparse
@@ -26,7 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src"
 APART = ["tool", "replay", "nginx"]
 REASONS = ROOT / "tests" / "uncovered.txt"
-# Threads count together, and functions of the rule stay functions.
+# Atomic counters, because of threads. Functions of the rule are not inlined.
 FLAGS = ["-fprofile-update=atomic", "-DKERNEL_INLINE=__attribute__((unused))"]
 SUITES = ["unit", "config", "replay", "command", "fuzz", "allocations"]
 
@@ -49,12 +49,12 @@ def build_and_test(folder, compiler):
     for counters in folder.rglob("*.gcda"):
         counters.unlink()
     suites = [f"--suite={suite}" for suite in SUITES]
-    # It builds what they need.
+    # meson test builds what it needs.
     run(["meson", "test", "-C", folder, "--timeout-multiplier", "5", *suites], env=environment)
 
 
 class Line:
-    """What became of a line in all the places that it was compiled to."""
+    """The counts of a line, in all the places that it was compiled to."""
 
     def __init__(self):
         self.count = 0
@@ -66,7 +66,9 @@ class Line:
             self.places.append([way["count"] for way in entry["branches"]])
 
     def ways(self):
-        """How often each way was taken. Where inline code stands several times in a function, its ways come again."""
+        """How often each way was taken. If inline code appears several times in a function, the counts of its ways are
+        added.
+        """
         width = math.gcd(*(len(place) for place in self.places))
         return [sum(sum(place[way::width]) for place in self.places) for way in range(width)]
 
@@ -144,7 +146,7 @@ def report(files, lacking):
     print(f"{len(files)} files, {lines} lines of which {ran} ran, {ways} ways of branches of which {taken} were taken; "
           f"{len(used)} exceptions in tests/{REASONS.name}")
     if lacking:
-        print(f"not looked at: code for {', '.join(sorted(lacking))}, which this processor is not")
+        print(f"left out: code for {', '.join(sorted(lacking))}, which this processor is not")
     return 1 if faults else 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of what a check finds and is to let pass: lines of a key, " :: " and the reason."""
+"""Lists of findings that a check lets pass: lines with a key, " :: " and the reason."""
 
 
 def read(path):

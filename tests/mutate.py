@@ -4,10 +4,10 @@
 
     tests/mutate.py [--every N] [--from N] [--jobs N] [--cc CC] [FILE]...
 
-A fault is a comparison flipped or off by one, a term or a statement dropped, a condition turned round. Each is compiled
-into a core of its own and the unit tests run until one fails. A fault that none catches is printed and makes the status
-1, unless tests/survivors.txt says why nothing can be seen of it; a line there that no fault needs is a fault as well.
-Without a FILE it is the rule, the parameters and the pool at work; any other file of the core may be named.
+A fault flips a comparison or moves it by one, drops a term or a statement, or inverts a condition. Each is compiled
+into a core of its own, and the unit tests run until one fails. A fault that no test catches is printed and makes
+the status 1, unless tests/survivors.txt says why it cannot be seen. A line there that no fault needs is a failure,
+too. FILE may be any file of the core.
 """
 
 import argparse
@@ -29,7 +29,7 @@ SURVIVORS = ROOT / "tests" / "survivors.txt"
 FILES = ("src/rule/rule.c src/rule/explain.c src/rule/params.c src/pool/place.c "
          "src/vector/kernel.h src/vector/vector.c").split()
 
-# The suites, those first that find most; what else they are made of; and whether they run for each variant of the rule.
+# The suites, those that find most first; their other sources; and whether they run for each variant of the rule.
 SUITES = [
     ("rule/test_select", ["support/vectors"], True),
     ("rule/test_witness", [], True),
@@ -40,27 +40,27 @@ SUITES = [
     ("rule/test_params", [], False),
     ("policy/test_warned", [], False),
 ]
-# What is tried in turn until a fault is caught: how all is compiled, and the suites.
+# The stages to try in turn until a fault is caught: compiler options and suites.
 STAGES = [
     ([], SUITES),
     (["-DKVCA_FAULT_POINTS"], [("pool/test_pool_death", [], False)]),
     (["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], SUITES),
 ]
 VARIANTS = {"x86_64": ["plain", "avx2", "avx512"], "aarch64": ["plain", "neon"]}
-# The folders of the core, and its files outside of them.
+# The folders of the core; "." has its other files.
 CORE = [".", "rule", "vector", "policy", "pool"]
-# Functions of the rule stay functions: all is compiled in a tenth of the time.
+# Functions of the rule are not inlined: this compiles in a tenth of the time.
 CFLAGS = [
     *"-std=c11 -O1 -ffp-contract=off -fno-unsafe-math-optimizations -w -Iinclude -Isrc -Itests".split(),
     "-DKERNEL_INLINE=__attribute__((unused))",
 ]
 LIBRARIES = ["-lcmocka", "-lyaml", "-lm", "-lpthread"]
-SHARE = "20"  # of the long tests' rounds
-# A test that works longer than this has caught the fault: it made a loop endless. So has one that waits for ever.
+SHARE = "20"  # of the rounds of long tests
+# A test that works longer than this has caught the fault, which made a loop endless. So has one that waits longer.
 WORK_SECONDS = 20
 WAIT_SECONDS = 200
 
-# What is replaced by what. The patterns see code without comments and strings.
+# Patterns and replacements. The patterns see code without comments and strings.
 REPLACEMENTS = [
     (r" < ", " <= "),
     (r" <= ", " < "),
@@ -81,7 +81,7 @@ REPLACEMENTS = [
     (r"\btrue\b", "false"),
     (r"\bfalse\b", "true"),
 ]
-# An assignment or a call, but no declaration.
+# An assignment or a call, but not a declaration.
 DECLARATION = re.compile(r"^\s*(const|struct|uint\d+_t|size_t|bool|static|_Atomic|enum)\b")
 STATEMENT = re.compile(
     r"^\s+(?!return\b|break\b|continue\b|case\b|goto\b)"
@@ -95,7 +95,7 @@ class Fault:
         self.file, self.line, self.text, self.mutant = file, line, text, mutant
 
     def key(self):
-        """How tests/survivors.txt names it: lines move, so it goes by the text."""
+        """Its name in tests/survivors.txt. Lines move, so the name is the text."""
         return f"{self.file} | {self.text.strip()} | {self.mutant.strip() or '(dropped)'}"
 
 
@@ -104,7 +104,6 @@ def without_comments(line):
 
 
 def faults_of(file):
-    """All faults of a file, in the order of its lines."""
     in_comment = False
     for number, text in enumerate((ROOT / file).read_text().split("\n")):
         in_comment = in_comment or text.lstrip().startswith("/*")
@@ -127,7 +126,7 @@ def run(command, **more):
 
 
 class Bench:
-    """A tree of its own in which faults are planted, and what of it is compiled."""
+    """A tree of its own with the planted faults, and what is compiled from it."""
 
     def __init__(self, cc, folder, flags, suites):
         self.cc, self.folder, self.flags, self.suites = cc, folder, [*CFLAGS, *flags], suites
@@ -162,7 +161,7 @@ class Bench:
         return target if done.returncode == 0 else None
 
     def objects(self, changed):
-        """All of the core, with what depends on `changed` compiled anew; None when it does not compile."""
+        """All objects of the core. Compiles anew what depends on `changed`. None if it does not compile."""
         objects = []
         for source in self.sources:
             target = self.good[source]
@@ -174,11 +173,12 @@ class Bench:
         return objects
 
     def failing(self, changed=None):
-        """The first suite that fails with what is in the tree now; "" for none."""
+        """The first suite that fails with the present tree; "" if none."""
         objects = self.objects(changed)
         if objects is None:
             return "compiler"
-        # A header may be in the tests, too: theirs stay as they were, and so are the witness of what it was.
+        # A faulty header may be used by the tests, too. Their objects are not compiled again: they witness the code
+        # without the fault.
         for suite, more, by_variant in self.suites:
             program = self.folder / suite.replace("/", "-")
             parts = [self.test_object(name) for name in [suite, *more]]
@@ -216,7 +216,7 @@ class Bench:
 
 
 def check(stages, faults, results):
-    """Takes one fault after the other off the list that all jobs share."""
+    """Takes faults one by one off the list that all jobs share."""
     while True:
         try:
             fault = faults.popleft()
@@ -248,7 +248,7 @@ def main():
     results = []
     with tempfile.TemporaryDirectory(prefix="kvca-mutate-") as folder, \
             concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        # Few faults come to the later stages: all jobs share those.
+        # Few faults reach the later stages, so all jobs share one bench for each.
         stages = [STAGES[0]] * (options.jobs - 1) + STAGES
         benches = list(pool.map(
             lambda number: Bench(options.cc, pathlib.Path(folder, str(number)), *stages[number]), range(len(stages))))

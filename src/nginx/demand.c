@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many tokens a request takes, and so how many KV blocks. */
+/* How many tokens, and so how many KV blocks, a request takes. */
 #include "ngx_http_kvca.h"
 
 bool ngx_http_kvca_number(const ngx_str_t *text, uint64_t *number)
@@ -18,7 +18,7 @@ uint64_t ngx_http_kvca_blocks(const ngx_http_kvca_srv_conf_t *conf, uint64_t tok
     return ngx_max(blocks, 1);
 }
 
-/* A value that is empty or no number, as from a client that sends no such header, tells nothing. */
+/* Evaluates a value. `told` is false if it is empty or not a number, as when the client does not send the header. */
 static ngx_int_t evaluate(ngx_http_request_t *r, ngx_http_complex_value_t *value, bool *told, uint64_t *number)
 {
     ngx_str_t text;
@@ -31,12 +31,12 @@ static ngx_int_t evaluate(ngx_http_request_t *r, ngx_http_complex_value_t *value
     }
     *told = ngx_http_kvca_number(&text, number);
     if (!*told && text.len > 0) {
-        ngx_log_error(NGX_LOG_INFO, r->connection->log, 0, "kvca: \"%V\" is no number of tokens", &text);
+        ngx_log_error(NGX_LOG_INFO, r->connection->log, 0, "kvca: \"%V\" is not a number of tokens", &text);
     }
     return NGX_OK;
 }
 
-/* Known for chunked requests too, but where proxy_request_buffering is off. */
+/* Known for chunked requests too, unless proxy_request_buffering is off. */
 static uint64_t body_length(const ngx_http_request_t *r)
 {
     return r->headers_in.content_length_n > 0 ? (uint64_t)r->headers_in.content_length_n : 0;

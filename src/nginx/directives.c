@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The configuration: what lines are accepted, what they mean. */
+/* Which configuration lines are accepted, and what they mean. */
 #include "ngx_http_kvca.h"
 
-#define DEFAULT_BLOCK_SIZE 16 /* vLLM's, where it is told none */
+#define DEFAULT_BLOCK_SIZE 16 /* vLLM's default */
 #define DEFAULT_RETRY_AFTER 1
 
 #define ACCEPTED_ROLES "accepted are role=decode, prefill, aggregated and encode"
 
-/* Tells an argument of the form NAME=VALUE, of which `name` has the first part, and its value. */
+/* If the argument is NAME=VALUE and `name` is its NAME=, sets `value`. */
 static bool is_option(const ngx_str_t *argument, const char *name, ngx_str_t *value)
 {
     size_t length = ngx_strlen(name);
@@ -25,7 +25,7 @@ static char *refuse(ngx_conf_t *cf, const ngx_str_t *argument, const char *accep
     return NGX_CONF_ERROR;
 }
 
-/* How long the NAME= of an option is; 0 for other arguments. */
+/* The length of the NAME= of an option; 0 for other arguments. */
 static size_t name_length(const ngx_str_t *argument)
 {
     size_t length = 0;
@@ -36,7 +36,7 @@ static size_t name_length(const ngx_str_t *argument)
     return length > 0 && length < argument->len && argument->data[length] == '=' ? length + 1 : 0;
 }
 
-/* Of an option that is given twice, from this argument on, one would be passed over. */
+/* Refuses an option that is given twice, from argument `first` on: one of the two would have no effect. */
 static char *refuse_repeated(ngx_conf_t *cf, ngx_uint_t first)
 {
     const ngx_str_t *words = cf->args->elts;
@@ -51,7 +51,6 @@ static char *refuse_repeated(ngx_conf_t *cf, ngx_uint_t first)
     return NGX_CONF_OK;
 }
 
-/* Reads the number of an option. */
 static char *number(ngx_conf_t *cf, const ngx_str_t *argument, const ngx_str_t *value, uint64_t least, uint64_t most,
                     uint64_t *result)
 {
@@ -154,7 +153,7 @@ static char *set_overflow(ngx_conf_t *cf, const ngx_str_t *argument, const ngx_s
     return NGX_CONF_OK;
 }
 
-/* To the codes left out nginx gives a meaning of its own: it closes the connection, or answers 400. */
+/* Refuses the codes to which nginx gives a meaning of its own: it closes the connection, or answers 400. */
 static char *set_status(ngx_conf_t *cf, const ngx_str_t *argument, const ngx_str_t *value,
                         ngx_http_kvca_srv_conf_t *upstream)
 {
@@ -170,7 +169,7 @@ static char *set_status(ngx_conf_t *cf, const ngx_str_t *argument, const ngx_str
     return NGX_CONF_OK;
 }
 
-/* The options of `kvca`. Those that only matter where requests are rejected are remembered in `of_reject`. */
+/* Reads one option of `kvca`. `of_reject` is the last option that needs overflow=reject. */
 static char *set_upstream_option(ngx_conf_t *cf, const ngx_str_t *argument, ngx_http_kvca_srv_conf_t *upstream,
                                  ngx_str_t *policy, ngx_str_t *role, const ngx_str_t **of_reject)
 {
@@ -240,7 +239,7 @@ static char *set_upstream(ngx_conf_t *cf, ngx_command_t *command, void *conf)
         return "must stand before \"keepalive\", and without another balancing method";
     }
     us->peer.init_upstream = ngx_http_kvca_init_upstream;
-    /* Not NGX_HTTP_UPSTREAM_WEIGHT and _BACKUP: nginx refuses these parameters of later servers then. */
+    /* Without NGX_HTTP_UPSTREAM_WEIGHT and _BACKUP nginx refuses these parameters of later servers. */
     us->flags = NGX_HTTP_UPSTREAM_CREATE | NGX_HTTP_UPSTREAM_MAX_CONNS | NGX_HTTP_UPSTREAM_MAX_FAILS |
                 NGX_HTTP_UPSTREAM_FAIL_TIMEOUT | NGX_HTTP_UPSTREAM_DOWN;
     upstream->enabled = true;
@@ -263,7 +262,7 @@ static char *compile_value(ngx_conf_t *cf, ngx_str_t *text, ngx_http_complex_val
 
 static char needs_kvca[] = "needs \"kvca zone=NAME\" above it in the same upstream";
 
-/* What a line begins with that tells more of an upstream, once. */
+/* Begins a line that may stand once, below `kvca`. */
 static char *begin_line(ngx_conf_t *cf, const ngx_http_kvca_srv_conf_t *upstream, bool *given)
 {
     if (!upstream->enabled) {
@@ -345,7 +344,7 @@ static char *set_rank(ngx_conf_t *cf, ngx_command_t *command, void *conf)
     }
     *capacity = (ngx_http_kvca_capacity_t){.place = place_of(cf)};
     capacity->url.url = words[1];
-    capacity->url.default_port = 80; /* as of "server" */
+    capacity->url.default_port = 80; /* as for "server" */
     if (ngx_parse_url(cf->pool, &capacity->url) != NGX_OK) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s in rank \"%V\"",
                            capacity->url.err ? capacity->url.err : "no address", &words[1]);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bookings that grow with streamed output: one server-sent event with data is taken for one token. A filter sees the
- * answer as it is passed on, in pieces that end anywhere.
+ * Bookings that grow with streamed output. One server-sent event with data counts as one token. The filter sees the
+ * answer in pieces that end anywhere.
  */
 #include "ngx_http_kvca.h"
 
 static ngx_http_output_body_filter_pt next_filter;
 
-/* A line ends: an empty one ends an event. */
+/* Ends a line. An empty line ends an event. */
 static void end_line(ngx_http_kvca_stream_t *stream)
 {
     bool empty = stream->line == NGX_HTTP_KVCA_LINE_EMPTY || stream->line == NGX_HTTP_KVCA_LINE_CR;
@@ -20,7 +20,7 @@ static void end_line(ngx_http_kvca_stream_t *stream)
     stream->line = NGX_HTTP_KVCA_LINE_EMPTY;
 }
 
-/* Goes on in a line. Of the fields of an event only "data" begins with a d. */
+/* Adds text to a line. "data" is the only field of an event that begins with a d. */
 static void add_to_line(ngx_http_kvca_stream_t *stream, const u_char *text, size_t length)
 {
     if (length == 0) {
@@ -54,7 +54,7 @@ static void grow(ngx_http_kvca_request_t *request)
         return;
     }
     ngx_http_kvca_lock(zone);
-    (void)kvca_pool_grow(zone->pool, &request->booking, needed - request->booking.blocks); /* or it is gone */
+    (void)kvca_pool_grow(zone->pool, &request->booking, needed - request->booking.blocks); /* it may be gone */
     ngx_http_kvca_unlock(zone);
     request->booked = request->booking.blocks;
 }
@@ -73,7 +73,7 @@ static ngx_int_t filter(ngx_http_request_t *r, ngx_chain_t *in)
         return next_filter(r, in);
     }
     for (const ngx_chain_t *link = in; link; link = link->next) {
-        if (ngx_buf_in_memory(link->buf)) { /* what went to a temporary file is not seen */
+        if (ngx_buf_in_memory(link->buf)) { /* temporary files are not read */
             count_events(&request->stream, link->buf->pos, link->buf->last);
         }
     }

@@ -2,11 +2,11 @@
 /* What nginx calls, and when. */
 #include "ngx_http_kvca.h"
 
-/* How often a process looks for owners that died. The one that replaces a dead worker does so at once. */
+/* How often a process looks for dead owners. The worker that replaces a dead one looks at once. */
 #define SWEEP_MS 1000
 
 static ngx_event_t sweep_timer;
-static ngx_connection_t sweep_connection; /* nginx's debug log asks timers for one */
+static ngx_connection_t sweep_connection; /* nginx's debug log needs one for a timer */
 
 static ngx_http_kvca_zone_t **zones_of(ngx_cycle_t *cycle, ngx_uint_t *count)
 {
@@ -39,8 +39,8 @@ static void *create_srv_conf(ngx_conf_t *cf)
 }
 
 /*
- * In the master, when nothing of a new configuration can fail any more: so one that fails leaves the ledgers alone.
- * nginx ends when this fails, also in a reload: it does not.
+ * Runs in the master when nothing in a new configuration can fail any more, so one that fails leaves the ledgers alone.
+ * It always succeeds, because nginx ends if it fails, even in a reload.
  */
 static ngx_int_t init_module(ngx_cycle_t *cycle)
 {
@@ -58,7 +58,7 @@ static void sweep(ngx_event_t *event)
     ngx_http_kvca_zone_t **zones = zones_of((ngx_cycle_t *)ngx_cycle, &count);
     for (ngx_uint_t i = 0; i < count; i++) {
         ngx_http_kvca_void_dead_owners(zones[i], event->log);
-        (void)ngx_http_kvca_own(zones[i]); /* should there have been no room before */
+        (void)ngx_http_kvca_own(zones[i]); /* if there was no room before */
     }
     ngx_add_timer(event, SWEEP_MS);
 }
@@ -74,8 +74,8 @@ static ngx_int_t init_process(ngx_cycle_t *cycle)
         ngx_http_kvca_void_dead_owners(zones[i], cycle->log);
         if (!ngx_http_kvca_own(zones[i])) {
             ngx_log_error(NGX_LOG_ALERT, cycle->log, 0,
-                          "zone \"%V\" has no room for this process, whose requests are not booked for now: "
-                          "too many workers of earlier configurations still finish",
+                          "zone \"%V\" has no room for this process, and its requests are not booked for now: "
+                          "too many workers of earlier configurations are still finishing",
                           &zones[i]->name);
         }
     }

@@ -20,7 +20,7 @@
 #ifndef NGX_HTTP_KVCA_H
 #define NGX_HTTP_KVCA_H
 
-/* nginx compiles its headers with fewer warnings than we do ours. */
+/* nginx compiles its headers with fewer warnings than we use. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -38,28 +38,28 @@
 #include <kvca/kvca.h>
 #include <kvca/pool.h>
 
-/* A rank of a zone, as the configuration has it. */
+/* A configured rank of a zone. */
 typedef struct {
-    ngx_str_t address;        /* as nginx writes it, "10.0.0.1:8000"; by it the rank is known */
-    uint64_t total_kv_blocks; /* by kvca_rank; 0: not given */
-    bool in_pool;             /* whether the pool had room for it; then: */
+    ngx_str_t address;        /* as nginx writes it, "10.0.0.1:8000"; it identifies the rank */
+    uint64_t total_kv_blocks; /* from kvca_rank; 0: not given */
+    bool in_pool;             /* if the pool had room for it; then: */
     uint32_t slot;
     uint32_t generation;
 } ngx_http_kvca_rank_t;
 
-/* A rank in shared memory. Its place among the others is its worker_id in the pool. */
+/* A rank in shared memory. Its index is its worker_id in the pool. */
 typedef struct {
     uint64_t configured_blocks;
     uint64_t reported_blocks; /* posted to the status location; 0: none */
-    bool in_config;           /* else it drains, or is gone */
-    bool warned;              /* that its capacity is unknown */
+    bool in_config;           /* if not, it drains or is gone */
+    bool warned;              /* about its unknown capacity */
     size_t length;
     u_char address[NGX_SOCKADDR_STRLEN];
 } ngx_http_kvca_entry_t;
 
 /*
- * A zone: ranks of one or several upstreams, and the pool that has their bookings. Each process has this struct for
- * itself, as it was when the process began; what `entries` and `pool` point to is shared.
+ * A zone: the ranks of one or more upstreams, and the pool with their bookings. Each process has its own copy of this
+ * struct, made when the process began. What `entries` and `pool` point to is shared.
  */
 typedef struct {
     ngx_str_t name;
@@ -67,18 +67,18 @@ typedef struct {
     ngx_cycle_t *cycle;
     ngx_array_t ranks; /* ngx_http_kvca_rank_t */
     kvca_params params;
-    ngx_str_t *params_from; /* the upstream whose policy that is; NULL: none yet */
-    ngx_slab_pool_t *slab;  /* its mutex is the lock of what is shared: nginx unlocks it when the holder dies */
+    ngx_str_t *params_from; /* the upstream that the policy comes from; NULL: none yet */
+    ngx_slab_pool_t *slab;  /* its mutex locks what is shared; nginx unlocks it if the holder dies */
     ngx_http_kvca_entry_t *entries;
     kvca_pool *pool;
-    kvca_owner owner; /* this process, in the pool; 0: none */
+    kvca_owner owner; /* this process in the pool; 0: none */
 } ngx_http_kvca_zone_t;
 
 typedef struct {
     ngx_array_t zones; /* ngx_http_kvca_zone_t *, in the order of their lines */
 } ngx_http_kvca_main_conf_t;
 
-/* Where a line stands that can only be checked when all lines are read. */
+/* The place of a line that can be checked only after all lines are read. */
 typedef struct {
     ngx_str_t file;
     ngx_uint_t line;
@@ -98,11 +98,11 @@ typedef struct {
     ngx_str_t zone_name;
     ngx_http_kvca_zone_t *zone;
     kvca_params params;
-    bool reject; /* overflow=reject, then: */
+    bool reject; /* overflow=reject; then: */
     ngx_int_t status;
     time_t retry_after;
-    ngx_http_complex_value_t *prompt_tokens; /* NULL: by the length of the body alone */
-    ngx_http_complex_value_t *output_tokens; /* NULL: none booked ahead */
+    ngx_http_complex_value_t *prompt_tokens; /* NULL: only the length of the body counts */
+    ngx_http_complex_value_t *output_tokens; /* NULL: no output is booked ahead */
     uint64_t bytes_per_token;
     uint64_t max_tokens;
     bool tokens_given;
@@ -110,10 +110,10 @@ typedef struct {
     bool grows;
     ngx_array_t capacities; /* ngx_http_kvca_capacity_t */
     ngx_uint_t peers;
-    ngx_uint_t *rank_of_peer; /* by the peer's place in nginx's list: its rank's in zone->ranks */
+    ngx_uint_t *rank_of_peer; /* by the peer's place in nginx's list: its index in zone->ranks */
 } ngx_http_kvca_srv_conf_t;
 
-/* What became of a request's last try. */
+/* What became of the last try of a request. */
 typedef enum {
     NGX_HTTP_KVCA_UNTRIED = 0,
     NGX_HTTP_KVCA_FIT,
@@ -123,24 +123,24 @@ typedef enum {
     NGX_HTTP_KVCA_UNBOOKED
 } ngx_http_kvca_outcome_t;
 
-/* What is known of a stream of server-sent events: the line that it is in, and the events before. */
+/* The state of a stream of server-sent events: the current line, and the events before it. */
 typedef struct {
     enum { NGX_HTTP_KVCA_LINE_EMPTY, NGX_HTTP_KVCA_LINE_CR, NGX_HTTP_KVCA_LINE_DATA, NGX_HTTP_KVCA_LINE_OTHER } line;
     bool has_data;
     uint64_t events;
 } ngx_http_kvca_stream_t;
 
-/* A request that goes through an upstream of ours. */
+/* A request that goes through one of our upstreams. */
 typedef struct {
-    ngx_http_upstream_rr_peer_data_t rrp; /* first: nginx's round robin takes all this for its own */
+    ngx_http_upstream_rr_peer_data_t rrp; /* first: nginx's round robin takes this struct for its own */
     ngx_http_request_t *request;
     ngx_http_kvca_srv_conf_t *conf;
     uint64_t tokens; /* of the prompt */
-    uint64_t blocks; /* what a try books */
+    uint64_t blocks; /* what one try books */
     uint64_t *eligible;
-    kvca_booking booking; /* all zero while there is none */
+    kvca_booking booking; /* all zero if there is none */
     ngx_http_kvca_stream_t stream;
-    ngx_http_kvca_outcome_t outcome; /* of the last try, which may have ended, as: */
+    ngx_http_kvca_outcome_t outcome; /* of the last try, even if it has ended: */
     ngx_str_t rank;
     uint64_t booked;
 } ngx_http_kvca_request_t;
@@ -157,7 +157,7 @@ extern ngx_command_t ngx_http_kvca_commands[];
 
 /* upstream.c */
 ngx_int_t ngx_http_kvca_init_upstream(ngx_conf_t *cf, ngx_http_upstream_srv_conf_t *us);
-/* Whether each upstream that `kvca` is to balance is balanced by it. */
+/* Checks that `kvca` still balances each of its upstreams. */
 ngx_int_t ngx_http_kvca_check_upstreams(ngx_conf_t *cf);
 
 /* zone.c */
@@ -165,23 +165,23 @@ void ngx_http_kvca_lock(ngx_http_kvca_zone_t *zone);
 void ngx_http_kvca_unlock(ngx_http_kvca_zone_t *zone);
 ngx_int_t ngx_http_kvca_init_zone(ngx_shm_zone_t *shm, void *data);
 void ngx_http_kvca_reload_zone(ngx_http_kvca_zone_t *zone, ngx_log_t *log);
-/* Sets the capacity that a rank reports, in blocks of the zone. False: the zone has no such rank. */
+/* Sets the capacity that a rank reports, in blocks of the zone. Returns false if the zone has no such rank. */
 bool ngx_http_kvca_report(ngx_http_kvca_zone_t *zone, const ngx_str_t *address, uint64_t blocks);
 
 /* owners.c */
-/* Makes this process an owner in the zone's pool, unless it is one; false when there is no room for it. */
+/* Makes this process an owner in the zone's pool if it is not one yet. Returns false if there is no room. */
 bool ngx_http_kvca_own(ngx_http_kvca_zone_t *zone);
 void ngx_http_kvca_disown(ngx_http_kvca_zone_t *zone);
 void ngx_http_kvca_void_dead_owners(ngx_http_kvca_zone_t *zone, ngx_log_t *log);
 
 /* demand.c */
-/* A string of digits, at most 2^63-1. */
+/* Reads a string of digits, at most 2^63-1. */
 bool ngx_http_kvca_number(const ngx_str_t *text, uint64_t *number);
-/* The KV blocks of as many tokens, of which the configuration may count no more than some. */
+/* The KV blocks for this many tokens, after the limit that the configuration sets. */
 uint64_t ngx_http_kvca_blocks(const ngx_http_kvca_srv_conf_t *conf, uint64_t tokens);
 ngx_int_t ngx_http_kvca_estimate(ngx_http_request_t *r, ngx_http_kvca_request_t *request);
 
-/* peer.c; the request of a nginx request is NULL where it did not go through an upstream of ours */
+/* peer.c; the kvca request of an nginx request is NULL if it did not go through one of our upstreams */
 ngx_int_t ngx_http_kvca_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *us);
 ngx_int_t ngx_http_kvca_get_peer(ngx_peer_connection_t *pc, void *data);
 void ngx_http_kvca_free_peer(ngx_peer_connection_t *pc, void *data, ngx_uint_t state);
@@ -201,7 +201,7 @@ ngx_int_t ngx_http_kvca_add_variables(ngx_conf_t *cf);
 ngx_int_t ngx_http_kvca_show_json(ngx_http_request_t *r);
 ngx_int_t ngx_http_kvca_show_prometheus(ngx_http_request_t *r);
 
-/* report.c; NULL when memory runs out */
+/* report.c; NULL if memory runs out */
 ngx_buf_t *ngx_http_kvca_report_json(ngx_http_request_t *r, const ngx_array_t *zones);
 ngx_buf_t *ngx_http_kvca_report_prometheus(ngx_http_request_t *r, const ngx_array_t *zones);
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which process has booked what. Each worker is an owner in the pool, under its process number. One that ends gives its
- * bookings back; one that is killed cannot, and the next to look finds that there is no such process.
+ * Which process has booked what. Each worker is an owner in the pool, and its process number is its id. A worker that
+ * ends gives its bookings back. For a killed one, the next process that looks does it.
  */
 #include "ngx_http_kvca.h"
 
 #include <signal.h>
 
 /*
- * Not a dead worker's number under which another process runs by now: the system would have to give out all others
- * within the second until somebody looks. A process of another user is alive, though we may not signal it.
+ * A dead worker's number cannot belong to another process yet: the system would have had to give out all others since
+ * the last look, a second ago. EPERM means that the process is alive and belongs to another user.
  */
 static bool is_dead(uint64_t id)
 {
     return kill((pid_t)id, 0) != 0 && errno == ESRCH;
 }
 
-/* Voids an owner; what it gave back is told outside the lock. */
+/* Voids an owner. Logs outside the lock. */
 static void give_back(ngx_http_kvca_zone_t *zone, const kvca_owner_info *owner, ngx_log_t *log)
 {
     uint64_t blocks;
@@ -24,13 +24,13 @@ static void give_back(ngx_http_kvca_zone_t *zone, const kvca_owner_info *owner, 
     ngx_http_kvca_lock(zone);
     kvca_status status = kvca_pool_owner_void(zone->pool, owner->owner, &blocks, &requests);
     ngx_http_kvca_unlock(zone);
-    if (status == KVCA_OK) { /* else another process was first */
+    if (status == KVCA_OK) { /* if not, another process was first */
         ngx_log_error(NGX_LOG_WARN, log, 0, "zone \"%V\": process %uL died, and gave back %uL requests, %uL blocks",
                       &zone->name, owner->id, requests, blocks);
     }
 }
 
-/* Copies owners from `*index` on, as many as there is room for; how many. */
+/* Copies owners from `*index` on, as many as `room` allows, and returns how many. */
 static size_t list_owners(ngx_http_kvca_zone_t *zone, uint32_t *index, kvca_owner_info *owners, size_t room)
 {
     size_t count = 0;

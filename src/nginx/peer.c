@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request gets a rank, and gives it back. nginx calls init once a request, then get and free for each try: a get that
- * gave a peer is always followed by one free. What nginx itself knows of a peer (whether it failed lately, how many
- * connections it has) stays where its round robin keeps it, under its locks; ours is never taken inside one of those.
+ * A request gets a rank, and gives it back. nginx calls init once for each request, then get and free for each try, a
+ * free for each get that gave a peer. A peer's failures and connections stay in nginx's round robin, under the locks
+ * there. Our lock is never taken inside one of those.
  */
 #include "ngx_http_kvca.h"
 
@@ -28,7 +28,7 @@ static bool failed_lately(const ngx_http_upstream_rr_peer_t *peer)
     return peer->max_fails != 0 && peer->fails >= peer->max_fails && ngx_time() - peer->checked <= peer->fail_timeout;
 }
 
-/* As nginx's other methods see it. The only peer of an upstream is taken whether it failed or not. */
+/* As nginx's other methods decide. The only peer of an upstream is eligible even after it failed. */
 static bool is_eligible(const ngx_http_kvca_request_t *request, const ngx_http_upstream_rr_peer_t *peer,
                         ngx_uint_t number)
 {
@@ -92,12 +92,12 @@ static void release(ngx_http_kvca_request_t *request)
         return;
     }
     ngx_http_kvca_lock(zone);
-    (void)kvca_pool_release(zone->pool, &request->booking); /* stale after this process was given up for dead */
+    (void)kvca_pool_release(zone->pool, &request->booking); /* stale if this process was taken for dead */
     ngx_http_kvca_unlock(zone);
     request->booking = (kvca_booking){0};
 }
 
-/* Takes a connection of the peer, unless other processes took its last one meanwhile. */
+/* Takes a connection of the peer. Fails if other processes took its last one in the meantime. */
 static bool take_connection(ngx_http_kvca_request_t *request, ngx_http_upstream_rr_peer_t *peer)
 {
     ngx_http_upstream_rr_peers_t *peers = request->rrp.peers;
@@ -107,7 +107,7 @@ static bool take_connection(ngx_http_kvca_request_t *request, ngx_http_upstream_
     if (free) {
         peer->conns++;
         peer->checked = now - peer->checked > peer->fail_timeout ? now : peer->checked;
-#ifdef ngx_http_upstream_rr_peer_ref /* from nginx 1.27.3 on */
+#ifdef ngx_http_upstream_rr_peer_ref /* since nginx 1.27.3 */
         ngx_http_upstream_rr_peer_ref(peers, peer);
 #endif
     }
@@ -116,8 +116,8 @@ static bool take_connection(ngx_http_kvca_request_t *request, ngx_http_upstream_
 }
 
 /*
- * Finds the peer whose rank was booked, and takes a connection of it. There is none when a reload removed the rank and
- * its slot is another's by now: then this process, of the configuration before, knows the slot wrongly.
+ * Finds the peer whose rank was booked, and takes a connection of it. Returns NULL if a reload removed the rank and its
+ * slot now belongs to another rank. This process still has the old configuration then.
  */
 static ngx_http_upstream_rr_peer_t *take_peer(ngx_http_kvca_request_t *request)
 {
@@ -157,9 +157,8 @@ static ngx_int_t find_none(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *r
 }
 
 /*
- * Better unbooked than not at all. Round robin takes the same peers for eligible as we do, so where there are none it
- * finds none either. But the pool may not have them: a reload that removed all ranks of this process, which takes
- * requests for a while yet, or one that could not add those of this process.
+ * Sends a request on unbooked, which is better than not at all. Round robin finds the same peers eligible as we do, but
+ * the pool may lack them: a reload removed all ranks of this process, or could not add them.
  */
 static ngx_int_t get_unbooked(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *request)
 {
@@ -187,10 +186,10 @@ static ngx_int_t get_booked(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *
         release(request);
         set_eligible(request, slot, false);
     }
-    if (status == KVCA_ERR_OWNER) { /* this process was given up for dead */
+    if (status == KVCA_ERR_OWNER) { /* this process was taken for dead */
         request->conf->zone->owner = 0;
     }
-    /* A request so large that sums overflow fits nowhere either. */
+    /* A request whose size makes the sums overflow does not fit either. */
     bool fits_none = status == KVCA_NONE_FITS || status == KVCA_NEVER_FITS ||
                      (status == KVCA_ERR_OVERFLOW && request->conf->reject);
     if (fits_none) {
@@ -217,7 +216,7 @@ void ngx_http_kvca_free_peer(ngx_peer_connection_t *pc, void *data, ngx_uint_t s
     ngx_http_upstream_free_round_robin_peer(pc, &request->rrp, state);
 }
 
-/* nginx gives every peer back before; should it once not, nothing stays booked. */
+/* nginx gives every peer back before this runs. If it ever does not, nothing stays booked. */
 static void clean_up(void *data)
 {
     release(data);
@@ -246,7 +245,7 @@ ngx_int_t ngx_http_kvca_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_c
     return NGX_OK;
 }
 
-/* An internal redirect, such as error_page makes, forgets the contexts of modules; the clean-up is still there. */
+/* An internal redirect, such as one by error_page, clears the contexts of modules. The clean-up handler remains. */
 ngx_http_kvca_request_t *ngx_http_kvca_request_of(ngx_http_request_t *r)
 {
     ngx_http_kvca_request_t *request = ngx_http_get_module_ctx(r, ngx_http_kvca_module);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* overflow=reject: the answer to a request that no rank has room for. */
+/* overflow=reject: the answer to a request that fits no rank. */
 #include "ngx_http_kvca.h"
 
 static ngx_http_output_header_filter_pt next_filter;
 
-/* As nginx does when it finalizes an upstream request: others may wait for what this one was to bring into the cache. */
+/* As nginx does when it finalizes an upstream request: others may wait for this one to fill the cache. */
 static void let_go_of_cache(ngx_http_request_t *r)
 {
 #if (NGX_HTTP_CACHE)
@@ -17,9 +17,8 @@ static void let_go_of_cache(ngx_http_request_t *r)
 }
 
 /*
- * nginx makes 502 of a get without a peer, and an error in its log. But an upstream request may have been finalized when
- * its caller comes to do so: nginx then only drops the reference that it holds. So the request is finalized here, with
- * the operator's status and whatever error_page says, and nginx is left a reference to drop.
+ * If get gives no peer, nginx answers 502 and logs an error. So the request is finalized here, with the operator's
+ * status and error_page. nginx then drops a reference to the request, and this leaves it one.
  */
 ngx_int_t ngx_http_kvca_reject(ngx_http_kvca_request_t *request)
 {
@@ -27,13 +26,13 @@ ngx_int_t ngx_http_kvca_reject(ngx_http_kvca_request_t *request)
     ngx_http_upstream_t *u = r->upstream;
     ngx_int_t status = request->conf->status;
     request->outcome = NGX_HTTP_KVCA_NONE_FITS;
-    u->state->peer = request->rrp.peers->name; /* what $upstream_addr and others tell of such a try */
+    u->state->peer = request->rrp.peers->name; /* for $upstream_addr and similar variables */
     u->state->status = (ngx_uint_t)status;
     u->state->response_time = ngx_current_msec - u->start_time;
     *u->cleanup = NULL;
     u->cleanup = NULL;
     let_go_of_cache(r);
-    r->read_event_handler = ngx_http_block_reading; /* nginx's own would finalize once more when the client goes */
+    r->read_event_handler = ngx_http_block_reading; /* nginx's own would finalize again when the client leaves */
     r->connection->log->action = "sending to client";
     r->main->count++;
     ngx_http_finalize_request(r, status);
@@ -47,14 +46,14 @@ static ngx_int_t add_retry_after(ngx_http_request_t *r, time_t seconds)
     if (!header || !text) {
         return NGX_ERROR;
     }
-    ngx_memzero(header, sizeof *header); /* its fields are not the same in all versions of nginx */
+    ngx_memzero(header, sizeof *header); /* its fields differ among versions of nginx */
     header->hash = 1;
     ngx_str_set(&header->key, "Retry-After");
     header->value = (ngx_str_t){.len = (size_t)(ngx_sprintf(text, "%T", seconds) - text), .data = text};
     return NGX_OK;
 }
 
-/* The answer may be a page of the operator's, but not one that error_page makes a success of. */
+/* The answer may be the operator's own page, but not one to which error_page gave another status. */
 static bool is_rejection(const ngx_http_kvca_request_t *request, ngx_uint_t status)
 {
     return request && request->outcome == NGX_HTTP_KVCA_NONE_FITS && (ngx_uint_t)request->conf->status == status;
@@ -63,7 +62,7 @@ static bool is_rejection(const ngx_http_kvca_request_t *request, ngx_uint_t stat
 static ngx_int_t filter(ngx_http_request_t *r)
 {
     if (r->headers_out.status < NGX_HTTP_BAD_REQUEST) {
-        return next_filter(r); /* nearly all answers: they are not searched for a request of ours */
+        return next_filter(r); /* nearly all answers: do not search them for a request of ours */
     }
     const ngx_http_kvca_request_t *request = ngx_http_kvca_request_of(r);
     if (is_rejection(request, r->headers_out.status) && request->conf->retry_after > 0 &&

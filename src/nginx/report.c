@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the status location shows. A ledger is copied under its lock, and told outside it. */
+/* What the status location shows. A ledger is copied under its lock and written outside it. */
 #include "ngx_http_kvca.h"
 
 #include <stdio.h>
 
-/* The most that a rank and a zone take besides their names, in either form. */
+/* The most text that a rank and a zone need besides their names, in either format. */
 #define RANK_TEXT 512
 #define ZONE_TEXT 2048
 
@@ -18,7 +18,7 @@ typedef struct {
 typedef struct {
     ngx_uint_t count;
     ledger_t *ledgers;
-    size_t text; /* how much they can take */
+    size_t text; /* the most text that they need */
 } picture_t;
 
 static size_t escaped_length(const u_char *text, size_t length)
@@ -66,7 +66,7 @@ static bool copy_all(ngx_http_request_t *r, const ngx_array_t *zones, picture_t 
     return picture->ledgers != NULL;
 }
 
-/* What the rule takes for the capacity of a rank; 0 when it is unknown. */
+/* The capacity of a rank as the rule sees it; 0 if unknown. */
 static uint64_t capacity_of(const ledger_t *ledger, size_t row)
 {
     uint64_t reported = ledger->snapshot.ranks.total_kv_blocks[row];
@@ -88,13 +88,12 @@ static u_char *put_count(u_char *to, const char *name, uint64_t value)
     return ngx_sprintf(put(to, name), "%uL", value);
 }
 
-/* A number that JSON calls null when it is not there. */
 static u_char *put_optional(u_char *to, const char *name, uint64_t value)
 {
     return value != 0 ? put_count(to, name, value) : put(put(to, name), "null");
 }
 
-/* The shortest that reads back as the same number; nginx's own formats have no such. */
+/* Writes the shortest form that reads back as the same number. nginx's own formats cannot do this. */
 static u_char *put_double(u_char *to, const char *name, double value)
 {
     char text[32];
@@ -165,7 +164,7 @@ ngx_buf_t *ngx_http_kvca_report_json(ngx_http_request_t *r, const ngx_array_t *z
     return body;
 }
 
-/* A metric of ranks: its name and what it means, and its value in a row, which may be none. */
+/* A metric of ranks: its name, its meaning, and its value in a row if there is one. */
 typedef struct {
     const char *name;
     const char *help;
@@ -193,10 +192,10 @@ static bool total_kv_blocks(const ledger_t *ledger, size_t row, uint64_t *value)
 static const rank_metric_t rank_metrics[] = {
     {"kvca_decode_cost_blocks", "KV blocks booked on the rank.", decode_cost_blocks},
     {"kvca_active_requests", "Requests booked on the rank.", active_requests},
-    {"kvca_total_kv_blocks", "Capacity of the rank in KV blocks, where known.", total_kv_blocks},
+    {"kvca_total_kv_blocks", "Capacity of the rank in KV blocks, if known.", total_kv_blocks},
 };
 
-/* A counter of zones: its place in kvca_counters. */
+/* A counter of zones: its offset in kvca_counters. */
 typedef struct {
     const char *name;
     const char *help;

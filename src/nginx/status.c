@@ -34,7 +34,7 @@ static ngx_int_t refuse(ngx_http_request_t *r, const char *message)
     return respond(r, NGX_HTTP_BAD_REQUEST, "text/plain", body);
 }
 
-/* An argument of the query string, unescaped; false when it is not there. */
+/* Finds an argument of the query string and unescapes it. Returns false if it is not there. */
 static bool find_argument(ngx_http_request_t *r, const char *name, ngx_str_t *value)
 {
     ngx_str_t raw;
@@ -53,8 +53,8 @@ static bool find_argument(ngx_http_request_t *r, const char *name, ngx_str_t *va
 }
 
 /*
- * Blocks of another size, as blocks of the zone's, as far as the product can be counted. Part of a block is none, but a
- * rank that has some is not one that has none.
+ * Converts blocks of another size to blocks of the zone. Saturates instead of overflowing. Rounds down, but not to 0: 0
+ * would mean that the rank reports nothing.
  */
 static uint64_t in_zone_blocks(const ngx_http_kvca_zone_t *zone, uint64_t blocks, uint64_t block_size)
 {
@@ -66,7 +66,7 @@ static uint64_t in_zone_blocks(const ngx_http_kvca_zone_t *zone, uint64_t blocks
     return blocks == 0 ? 0 : ngx_max(whole, 1);
 }
 
-/* Each zone has its own account of a rank. */
+/* Each zone keeps its own capacity for a rank. */
 static bool report_to_zones(ngx_http_request_t *r, const ngx_str_t *zone_name, const ngx_str_t *rank, uint64_t blocks,
                             uint64_t block_size)
 {
@@ -107,7 +107,7 @@ static ngx_int_t post(ngx_http_request_t *r)
     return ngx_http_send_header(r);
 }
 
-/* The two forms differ in what a GET shows. */
+/* The two formats differ only in what GET shows. */
 static ngx_int_t handle(ngx_http_request_t *r, ngx_buf_t *(*report)(ngx_http_request_t *, const ngx_array_t *),
                         const char *type)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An upstream's servers become ranks of its zone. Runs when all lines are read, so each message tells its own place. */
+/* An upstream's servers become ranks of its zone. This runs after all lines are read, so each message names a place. */
 #include "ngx_http_kvca.h"
 
 static ngx_http_kvca_srv_conf_t *conf_of(ngx_http_upstream_srv_conf_t *us)
@@ -44,7 +44,7 @@ static ngx_int_t agree_on_params(ngx_conf_t *cf, ngx_http_kvca_srv_conf_t *conf,
     return NGX_ERROR;
 }
 
-/* A line that stands before `kvca` was read without its word on what servers may be told. */
+/* Checks a server here because one above `kvca` was read before `kvca` said which parameters it supports. */
 static ngx_int_t check_server(ngx_conf_t *cf, const ngx_http_upstream_server_t *server,
                               const ngx_http_kvca_place_t *place)
 {
@@ -73,7 +73,7 @@ static ngx_int_t check_servers(ngx_conf_t *cf, ngx_http_upstream_srv_conf_t *us)
     return NGX_OK;
 }
 
-/* The place of a rank in its zone, of which it becomes one; NGX_ERROR when memory runs out. */
+/* Finds or adds a rank of the zone and returns its index, or NGX_ERROR if memory runs out. */
 static ngx_int_t add_rank(ngx_http_kvca_zone_t *zone, const ngx_str_t *address)
 {
     const ngx_http_kvca_rank_t *ranks = zone->ranks.elts;
@@ -122,7 +122,7 @@ static ngx_int_t add_ranks(ngx_conf_t *cf, ngx_http_upstream_srv_conf_t *us, ngx
     return NGX_OK;
 }
 
-/* Tells each of the upstream's ranks that a kvca_rank line names what its capacity is. */
+/* Gives the capacity of a kvca_rank line to each rank of the upstream that it names. */
 static ngx_int_t set_capacity(ngx_conf_t *cf, ngx_http_upstream_srv_conf_t *us, ngx_http_kvca_srv_conf_t *conf,
                               const ngx_http_kvca_capacity_t *capacity)
 {
@@ -175,7 +175,7 @@ ngx_int_t ngx_http_kvca_init_upstream(ngx_conf_t *cf, ngx_http_upstream_srv_conf
     return NGX_OK;
 }
 
-/* nginx lets a later line put another method in the place of ours, and only warns. */
+/* nginx only warns if a later line replaces our method by another. */
 ngx_int_t ngx_http_kvca_check_upstreams(ngx_conf_t *cf)
 {
     const ngx_http_upstream_main_conf_t *upstreams = ngx_http_conf_get_module_main_conf(cf, ngx_http_upstream_module);

@@ -5,7 +5,7 @@
 static void tell(ngx_http_variable_value_t *value, const u_char *text, size_t length)
 {
     *value = (ngx_http_variable_value_t){.valid = 1, .no_cacheable = 1, .not_found = 0};
-    value->len = (unsigned)length & 0xfffffff; /* the width of this field */
+    value->len = (unsigned)length & 0xfffffff; /* the width of this bit-field */
     value->data = (u_char *)text;
 }
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shared memory of a zone. It is made once, by the first configuration that has the zone; later ones find it as it
- * is, with all that is booked. Workers of several configurations use it at the same time.
+ * The shared memory of a zone. The first configuration with the zone makes it. Later ones find it with all bookings.
+ * Workers of several configurations use it at the same time.
  */
 #include "ngx_http_kvca.h"
 
 #include <sys/wait.h>
 
-/* Owners that a pool has room for: workers of this configuration, and of some before it that still have streams open. */
+/* The pool has room for the workers of this configuration, and of some earlier ones that still have open streams. */
 #define GENERATIONS 4
 #define LEAST_OWNERS 16
 
-/* What every request and every look at the status must go over grows with a zone's room for ranks. */
+/* Each request and each look at the status goes over all slots, so their number is limited. */
 #define MOST_RANKS 65536
 
 /* How long the master tries to lock a zone, and how often. */
@@ -34,14 +34,13 @@ static size_t entries_bytes(uint32_t ranks)
     return units * KVCA_POOL_ALIGNMENT;
 }
 
-/* The largest size where it is more than this machine can address. */
+/* Saturates at SIZE_MAX if this machine cannot address so much. */
 static size_t bytes_for(uint32_t ranks, uint32_t owners)
 {
     size_t pool = kvca_pool_bytes(ranks, owners);
     return pool != 0 ? entries_bytes(ranks) + pool : SIZE_MAX;
 }
 
-/* The most ranks that fit; 0 for none. */
 static uint32_t ranks_in(size_t bytes, uint32_t owners)
 {
     uint32_t fit = 0;
@@ -69,7 +68,7 @@ static uint32_t owner_count(const ngx_http_kvca_zone_t *zone)
     return (uint32_t)ngx_min(ngx_max(owners, LEAST_OWNERS), KVCA_POOL_MAX_OWNERS);
 }
 
-/* What kvca_zone would have to say so that the ranks fit; nginx keeps some of it for itself, by pages. */
+/* The size that kvca_zone needs for the ranks. nginx keeps some of it for itself, in pages. */
 static size_t zone_size_for(uint32_t ranks, uint32_t owners)
 {
     size_t pages = (bytes_for(ranks, owners) + ngx_pagesize - 1) / ngx_pagesize;
@@ -87,7 +86,6 @@ static ngx_int_t refuse_size(ngx_http_kvca_zone_t *zone, ngx_log_t *log, uint32_
     return NGX_ERROR;
 }
 
-/* What all processes find at the beginning of the zone's one block. */
 static void lead_to(ngx_http_kvca_zone_t *zone, void *block, kvca_pool *pool)
 {
     zone->entries = block;
@@ -105,7 +103,7 @@ static ngx_int_t make(ngx_http_kvca_zone_t *zone, ngx_log_t *log)
     size_t bytes = bytes_for(ranks, owners);
     u_char *block = ngx_slab_calloc(zone->slab, bytes);
     if (!block) {
-        return NGX_ERROR; /* nginx has told */
+        return NGX_ERROR; /* nginx has logged it */
     }
     size_t offset = entries_bytes(ranks);
     kvca_status status = kvca_pool_init(block + offset, bytes - offset, ranks, owners, &zone->params, &pool);
@@ -117,7 +115,7 @@ static ngx_int_t make(ngx_http_kvca_zone_t *zone, ngx_log_t *log)
     return NGX_OK;
 }
 
-/* Takes over what an earlier configuration made. */
+/* Takes over the zone of an earlier configuration. */
 static ngx_int_t keep(ngx_http_kvca_zone_t *zone, const ngx_http_kvca_zone_t *old, ngx_log_t *log)
 {
     if (zone->block_size != old->block_size) {
@@ -151,8 +149,8 @@ ngx_int_t ngx_http_kvca_init_zone(ngx_shm_zone_t *shm, void *data)
 }
 
 /*
- * The master locks out of its turn: while it reads a configuration it does not learn that a worker died, and so would
- * wait for the lock of one for ever. A child that has ended and was not waited for is told by waitid().
+ * While the master reads a configuration it does not notice that a worker died, and could wait for that worker's lock
+ * for ever. waitid() shows a child that has ended and was not waited for.
  */
 static bool lock_as_master(ngx_http_kvca_zone_t *zone)
 {
@@ -182,7 +180,7 @@ static bool has_address(const ngx_http_kvca_entry_t *entry, const ngx_str_t *add
     return entry->length == address->len && ngx_memcmp(entry->address, address->data, address->len) == 0;
 }
 
-/* The entry of a rank that the pool has; max_ranks when it has none. */
+/* The entry of a rank in the pool; max_ranks if it has none. */
 static uint32_t find_entry(ngx_http_kvca_zone_t *zone, const ngx_str_t *address)
 {
     uint32_t count = kvca_pool_max_ranks(zone->pool);
@@ -193,7 +191,7 @@ static uint32_t find_entry(ngx_http_kvca_zone_t *zone, const ngx_str_t *address)
     return entry;
 }
 
-/* An entry for a rank that the pool does not have; max_ranks when all are in use. */
+/* A free entry for a rank that is not in the pool; max_ranks if there is none. */
 static uint32_t new_entry(ngx_http_kvca_zone_t *zone, const ngx_str_t *address)
 {
     uint32_t count = kvca_pool_max_ranks(zone->pool);
@@ -208,7 +206,7 @@ static uint32_t new_entry(ngx_http_kvca_zone_t *zone, const ngx_str_t *address)
     return entry;
 }
 
-/* What a rank says of itself counts for more than what the configuration says of it. */
+/* What a rank reports goes before what the configuration says. */
 static kvca_status put_entry(ngx_http_kvca_zone_t *zone, uint32_t number, kvca_put *put)
 {
     const ngx_http_kvca_entry_t *entry = &zone->entries[number];
@@ -219,7 +217,7 @@ static kvca_status put_entry(ngx_http_kvca_zone_t *zone, uint32_t number, kvca_p
     return kvca_pool_put(zone->pool, &rank, put);
 }
 
-/* Puts a configured rank; tells whether its capacity turned out to be unknown. */
+/* Puts a configured rank. Returns true if its capacity has become unknown. */
 static bool put_rank(ngx_http_kvca_zone_t *zone, ngx_http_kvca_rank_t *rank)
 {
     uint32_t number = find_entry(zone, &rank->address);
@@ -249,16 +247,16 @@ static void drain_others(ngx_http_kvca_zone_t *zone)
 {
     for (uint32_t number = 0; number < kvca_pool_max_ranks(zone->pool); number++) {
         if (!zone->entries[number].in_config) {
-            (void)kvca_pool_drain(zone->pool, number, 0); /* or there is no such rank */
+            (void)kvca_pool_drain(zone->pool, number, 0); /* fails if there is no such rank */
         }
     }
 }
 
-/* Applies the configuration to the pool; `unknown` tells of which ranks to warn. */
+/* Applies the configuration to the pool. `unknown` marks the ranks to warn about. */
 static void apply(ngx_http_kvca_zone_t *zone, bool *unknown)
 {
     ngx_http_kvca_rank_t *ranks = zone->ranks.elts;
-    (void)kvca_pool_set_params(zone->pool, &zone->params); /* valid, since they were loaded */
+    (void)kvca_pool_set_params(zone->pool, &zone->params); /* valid, because they were loaded */
     for (uint32_t number = 0; number < kvca_pool_max_ranks(zone->pool); number++) {
         zone->entries[number].in_config = false;
     }
@@ -273,10 +271,11 @@ static void tell_ranks(const ngx_http_kvca_zone_t *zone, const bool *unknown, ng
     const ngx_http_kvca_rank_t *ranks = zone->ranks.elts;
     for (ngx_uint_t i = 0; i < zone->ranks.nelts; i++) {
         if (!ranks[i].in_pool) {
-            ngx_log_error(NGX_LOG_ALERT, log, 0,
-                          "zone \"%V\" has no room for rank %V while removed ones finish, and it gets requests, not "
-                          "booked, where no other can: reload again later, or restart with a larger zone",
-                          &zone->name, &ranks[i].address);
+            ngx_log_error(
+                NGX_LOG_ALERT, log, 0,
+                "zone \"%V\" has no room for rank %V while removed ones finish, and it gets only requests that "
+                "no other rank can take, unbooked: reload again later, or restart with a larger zone",
+                &zone->name, &ranks[i].address);
         } else if (unknown[i]) {
             ngx_log_error(NGX_LOG_WARN, log, 0,
                           "rank %V of zone \"%V\" has no known capacity, so that every request fits it: "
@@ -307,7 +306,7 @@ bool ngx_http_kvca_report(ngx_http_kvca_zone_t *zone, const ngx_str_t *address, 
     bool found = number < kvca_pool_max_ranks(zone->pool) && zone->entries[number].in_config;
     if (found) {
         zone->entries[number].reported_blocks = blocks;
-        (void)put_entry(zone, number, NULL); /* it is there, and so there is room for it */
+        (void)put_entry(zone, number, NULL); /* it is in the pool, and so there is room */
     }
     ngx_http_kvca_unlock(zone);
     return found;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy file: the documents of vectors/config.yaml, each by its name, and files that nobody should have. */
+/* The policy file: the documents of vectors/config.yaml, each a test, and hostile files. */
 #define _DEFAULT_SOURCE /* mkdtemp, sys/resource.h */
 
 #include "support/test.h"
@@ -78,7 +78,7 @@ static void document_loads_or_is_refused(void **state)
     check_refused(vector_get(&document, vector, "error"), &error);
 }
 
-/* Documents that the vectors do not have: what comes out, and the start of the message. */
+/* Documents that are not in the vectors: the result, and the start of the message. */
 static const struct {
     const char *text;
     kvca_status status;
@@ -203,7 +203,7 @@ static const struct {
      "dynamo_kv-capacity_aware (is that a slip?)"},
 };
 
-static void documents_beyond_the_vectors(void **state)
+static void more_documents_load_or_are_refused(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(DOCUMENTS); i++) {
@@ -218,7 +218,6 @@ static void documents_beyond_the_vectors(void **state)
     }
 }
 
-/* A text of `count` times `piece` between `before` and `after`. */
 static char *repeat(const char *before, const char *piece, size_t count, const char *after)
 {
     size_t length = strlen(piece);
@@ -270,8 +269,8 @@ static void hostile_documents_are_bounded(void **state)
     }
 }
 
-/* Keys, instances and anchors by the ten thousand are compared by hash, not each with each. */
-static void many_names_are_read(void **state)
+/* Tens of thousands of keys, instances and anchors are compared by hash, not each with each. */
+static void many_names_are_read_fast(void **state)
 {
     (void)state;
     size_t room = KVCA_CONFIG_MAX_BYTES;
@@ -316,9 +315,8 @@ static void names_are_shown_printably(void **state)
     assert_int_equal(strncmp(error.message, "<U+001B>[31m<U+000A><FF>.yaml:1:1: ", 35), 0);
     assert_int_equal(kvca_config_load_buffer("a: 1", 4, "\xe2\x82(\xc3", KVCA_ROLE_DECODE, &params, &error),
                      KVCA_ERR_CONFIG);
-    assert_int_equal(strncmp(error.message, "<E2><82>(<C3>:1:1: ", 19),
-                     0);                                   /* cut short, in the middle and at the end */
-    char *accents = repeat("x", "\xc3\xa9", 200, ".yaml"); /* the cut falls into the middle of one */
+    assert_int_equal(strncmp(error.message, "<E2><82>(<C3>:1:1: ", 19), 0); /* cut in the middle and at the end */
+    char *accents = repeat("x", "\xc3\xa9", 200, ".yaml"); /* the cut falls into the middle of a character */
     assert_int_equal(kvca_config_load_buffer("a: 1", 4, accents, KVCA_ROLE_DECODE, &params, &error), KVCA_ERR_CONFIG);
     free(accents);
     assert_int_equal(strncmp(error.message, "...\xc3\xa9", 5), 0);
@@ -350,7 +348,7 @@ static void unreadable_files_are_refused(void **state)
     }
 }
 
-static void file_loads_like_a_buffer(void **state)
+static void a_file_loads_like_a_buffer(void **state)
 {
     (void)state;
     char path[TEST_PATH];
@@ -398,13 +396,13 @@ static void null_pointers_are_refused(void **state)
     assert_int_equal(kvca_config_load_buffer("{}", 2, "x", (kvca_role)9, &params, &error), KVCA_ERR_ROLE);
 }
 
-/* C libraries may take the name of any locale, and change nothing. */
+/* A C library may accept the name of any locale and change nothing. */
 static bool writes_commas(const char *locale)
 {
     return setlocale(LC_ALL, locale) && strcmp(localeconv()->decimal_point, ",") == 0;
 }
 
-/* Where the decimal point is a comma, numbers in a policy file are still written with a point. */
+/* In a locale with a decimal comma, numbers in a policy file still have a decimal point. */
 static void numbers_do_not_depend_on_the_locale(void **state)
 {
     (void)state;
@@ -428,11 +426,11 @@ static void numbers_do_not_depend_on_the_locale(void **state)
 }
 
 static const struct CMUnitTest OTHERS[] = {
-    cmocka_unit_test(documents_beyond_the_vectors), cmocka_unit_test(hostile_documents_are_bounded),
-    cmocka_unit_test(many_names_are_read),          cmocka_unit_test(long_names_leave_room_for_the_message),
-    cmocka_unit_test(names_are_shown_printably),    cmocka_unit_test(unreadable_files_are_refused),
-    cmocka_unit_test(file_loads_like_a_buffer),     cmocka_unit_test(roles_have_names),
-    cmocka_unit_test(null_pointers_are_refused),    cmocka_unit_test(numbers_do_not_depend_on_the_locale),
+    cmocka_unit_test(more_documents_load_or_are_refused), cmocka_unit_test(hostile_documents_are_bounded),
+    cmocka_unit_test(many_names_are_read_fast),           cmocka_unit_test(long_names_leave_room_for_the_message),
+    cmocka_unit_test(names_are_shown_printably),          cmocka_unit_test(unreadable_files_are_refused),
+    cmocka_unit_test(a_file_loads_like_a_buffer),         cmocka_unit_test(roles_have_names),
+    cmocka_unit_test(null_pointers_are_refused),          cmocka_unit_test(numbers_do_not_depend_on_the_locale),
 };
 
 int main(void)

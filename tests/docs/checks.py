@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the documentation share: they count named cases, and read manual pages."""
+"""Shared by the tests of the documentation: counting named cases, and reading manual pages."""
 import re
 import shutil
 import sys
@@ -8,14 +8,14 @@ SKIPPED = 77
 
 
 class Checks:
-    """Counts cases; prints those that failed, with what is wrong."""
+    """Counts cases and prints those that failed."""
 
     def __init__(self):
         self.passed = 0
         self.failed = 0
 
     def check(self, name, fault):
-        """`fault` says what is wrong; empty or None for nothing."""
+        """`fault` says what is wrong; empty or None if nothing is."""
         if fault:
             self.failed += 1
             print(f"{name}: {fault}")
@@ -41,7 +41,7 @@ def skip(reason):
 
 
 def need(*programs):
-    """Skips the test unless all programs are there."""
+    """Skips the test if one of the programs is missing."""
     for program in programs:
         if not shutil.which(program):
             skip(f"{program} is not installed")
@@ -60,11 +60,11 @@ class Page:
         self.sections = dict(re.findall(r"^# ([^\n]+)\n\n(.*?)(?=^# |\Z)", self.text, re.M | re.S))
 
     def terms(self, section):
-        """What is explained in a section: lines in front of an indented text, or alone, that begin in bold."""
+        """The terms of a section: lines that begin in bold and stand alone or before an indented text."""
         return re.findall(r"^(?:\t(?=\*.*\n\t\t))?(\*.*)$", self.sections[section], re.M)
 
     def literals(self):
-        """The literal blocks, as they are shown."""
+        """The literal blocks, as a reader sees them."""
         return [block.replace("\\\\", "\\") for block in re.findall(r"^```\n(.*?)^```$", self.text, re.M | re.S)]
 
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Completes command lines as a shell would: completion.py bash|zsh --completion FILE --kvca KVCA
 
-bash: the function is called with the words of a line, and gives COMPREPLY. zsh: a shell on a terminal of its own, in which
-what is offered goes to a file.
+bash: the function is called with the words of a line, and sets COMPREPLY. zsh: a shell runs on a terminal of its
+own and writes its offers to a file.
 """
 import argparse
 import os
@@ -23,7 +23,7 @@ FILES = ["policy.yaml", "ranks.yaml", "trace.csv"]
 COMMANDS = ["check", "select", "replay", "help"]
 DEADLINE_S = 60
 
-# A line up to the cursor, and what is offered there.
+# A line up to the cursor, and the offers there.
 CASES = {
     "kvca ": COMMANDS,
     "kvca re": ["replay"],
@@ -59,7 +59,7 @@ _kvca
 [ ${#COMPREPLY[@]} -eq 0 ] || printf '%s\n' "${COMPREPLY[@]}"
 """
 
-# compadd is what every offer goes through; with -O, -A or -D it only filters.
+# Every offer goes through compadd. With -O, -A or -D it only filters.
 ZSH = r"""
 fpath=({folder} $fpath)
 autoload -Uz compinit && compinit -u -D
@@ -82,7 +82,7 @@ print '# ready' >> {log}
 
 
 def words_of(line):
-    """As bash splits a line: = stands alone."""
+    """Splits a line like bash: = is a word of its own."""
     words = re.findall(r"=|[^\s=]+", line)
     return words + [""] if line[-1] in " =" and line[-1] != "=" else words
 
@@ -95,7 +95,7 @@ def offers_of_bash(completion, folder, lines):
 
 
 class Zsh:
-    """A shell on a terminal, whose offers go to a file."""
+    """A shell on a terminal. Its offers go to a file."""
 
     def __init__(self, completion, folder):
         self.log = folder.parent / "offers"
@@ -113,7 +113,7 @@ class Zsh:
         os.write(self.terminal, text.encode())
 
     def wait(self, mark):
-        """What was logged until the mark; the terminal is emptied meanwhile, or the shell would wait."""
+        """Returns the log up to the mark. Reads the terminal meanwhile, or the shell would wait."""
         deadline = time.monotonic() + DEADLINE_S
         while mark not in self.log.read_text():
             if time.monotonic() > deadline:
@@ -133,7 +133,7 @@ class Zsh:
         try:
             while os.read(self.terminal, 65536):
                 pass
-        except OSError:  # the terminal's end
+        except OSError:  # the terminal has ended
             pass
         os.waitpid(self.pid, 0)
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares docs/configuration.md with what `kvca check` says: errors.py ROOT KVCA
 
-- Each value in the table of values is accepted or refused as it stands there.
-- Each message of the vectors and of the documents below is in the tables of errors, once; and each row there is printed.
-- Each text in the sources that messages are made of is in the tables.
+- Each value in the table of values is accepted or refused, as the table says.
+- Each message of the vectors and of the documents below is in the tables of errors once, and each row is printed.
+- Each text in the sources that makes part of a message is in the tables.
 """
 import json
 import pathlib
@@ -16,13 +16,13 @@ import tempfile
 from checks import Checks, read
 
 SOURCES = ["config/config.c", "config/document.c", "config/fields.c", "config/file.c", "config/scalar.c"]
-# Of Mooncake traces, which are read by the same code.
+# For Mooncake traces, which the same code reads.
 OF_TRACES = {"one JSON object"}
-SHORTEST = 12  # pieces of messages that tell something
-# Placeholders; other words in capitals are meant as they stand.
+SHORTEST = 12  # shorter pieces of messages say nothing
+# Placeholders. Other words in capitals stand for themselves.
 PLACEHOLDER = re.compile(r"\b(FOUND|KEY|KNOWN|LIST|LINE|COLUMN|PARAMETER|KIND|NAME|ROLE|TYPE|WHAT|PROBLEM|CONTEXT|REASON)\b")
 
-# What no vector has.
+# Not in the vectors.
 DOCUMENTS = [
     "",
     "# nothing\n",
@@ -48,7 +48,7 @@ DOCUMENTS = [
     "capacity_fraction: 'a\n",
     b"\xff",
 ]
-# What no document makes.
+# No document causes these.
 UNSEEN = {"out of memory"}
 
 
@@ -61,7 +61,7 @@ def rows(text):
 
 
 def pattern(message):
-    """The messages that a row stands for."""
+    """The messages that a row stands for, as a pattern."""
     parts = re.split(r"(\[.*?\])", message)
     expression = "".join(f"(?:{plain(part[1:-1])})?" if part.startswith("[") else plain(part) for part in parts)
     return re.compile(expression)
@@ -115,15 +115,15 @@ def check_messages(checks, command, root, shown):
     seen = set()
     for message in sorted(set(messages(command, root))):
         fitting = [row for row, expression in patterns.items() if expression.fullmatch(message)]
-        # "parameters must be a mapping" is the general row's, which special ones do not fit.
+        # "parameters must be a mapping" belongs only to the general row; special rows do not fit it.
         checks.check(message[:200], len(fitting) != 1 and f"{len(fitting)} rows for it: {fitting}")
         seen |= set(fitting)
     for row in shown:
-        checks.check(f"row {row}", row not in seen | UNSEEN and "no document makes it be printed")
+        checks.check(f"row {row}", row not in seen | UNSEEN and "no document causes it")
 
 
 def pieces(source):
-    """What messages are made of: string literals without their conversions."""
+    """The string literals of messages, without conversions."""
     code = re.sub(r"/\*(?:.|\n)*?\*/|^#include.*$", "", source, flags=re.M)
     for literal in re.findall(r'"((?:[^"\\\n]|\\.)*)"', code):
         text = literal.replace('\\"', '"').replace("%%", "%")
@@ -137,7 +137,7 @@ def check_sources(checks, root, text):
     told = re.sub(r"\s+", " ", told.replace("64", "").replace("1048576", ""))
     for name in SOURCES:
         for piece in sorted(set(pieces(read(root / "src" / name))) - OF_TRACES):
-            checks.check(f"{name}: '{piece}'", re.sub(r"\s+", " ", piece) not in told and "is in no message that is told")
+            checks.check(f"{name}: '{piece}'", re.sub(r"\s+", " ", piece) not in told and "is in no message there")
 
 
 def main():
@@ -153,7 +153,7 @@ def main():
     check_sources(checks, root, text)
     statuses = read(root / "src/status.c")
     for row in rows(library):
-        checks.check(row[0], f'"{row[0].strip(" `")}"' not in statuses and "is no text of a status")
+        checks.check(row[0], f'"{row[0].strip(" `")}"' not in statuses and "is not the text of a status")
     return checks.status()
 
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the C that a document shows into a file, for the compiler: extract.py DOCUMENT OUTPUT
+"""Writes the C code of a document into a file, for the compiler: extract.py DOCUMENT OUTPUT
 
-Of Markdown it is all ```c blocks, in their order; of a manual page the first block of the section EXAMPLE. Compilers and
-debuggers name the lines of the document.
+From Markdown it takes all ```c blocks in order, from a manual page the first block of the section EXAMPLE.
+Compilers and debuggers show the lines of the document.
 """
 import re
 import sys

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the keys of JSON and CSV that the manual pages tell with what the command prints: json_keys.py ROOT KVCA
+"""Compares the keys of JSON and CSV in the manual pages with the command's output: json_keys.py ROOT KVCA
 
-Every key that is told is printed, with a value of the type that is told, and no other. Of texts that are told word by word,
-no other is printed.
+The command prints every key in the pages, with a value of the given type, and no other key. If a page lists the
+texts of a value, the command prints no other text.
 """
 import json
 import pathlib
@@ -17,7 +17,7 @@ from checks import Checks, Page, plain
 TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "null": type(None)}
 ORDER = ("decode_cost_blocks", "active_requests", "total_kv_blocks", "preferred_taint_multiplier")
 
-# A policy and ranks: together they print each word that is told.
+# A policy and ranks. Together they print each listed word.
 DECISIONS = [
     ("capacity_fraction: 0.9", [(1, 1, 10, 1), (1, 1, 10, 1), (20, 0, 10, 1), (1, 5, 0, 1), (2, 1, 10, 2.5)]),
     ("capacity_blocks: 10", [(11, 1, 0, 1), (12, 1, 0, 1)]),
@@ -27,7 +27,7 @@ DECISIONS = [
 
 
 def told(page, section):
-    """Keys with their types and the words that they may be, as {key: (types, words)}."""
+    """The keys of a section, with their types and listed words: {key: (types, words)}."""
     keys = {}
     for term, text in re.findall(r"^(\*.*\))\n((?:\t.*\n)*)", page.sections[section], re.M):
         names, types = re.fullmatch(r"(.*) \((.*)\)", plain(term)).groups()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds an example by the command in its head, runs it, and compares what it prints with what another program does.
+"""Builds an example with the command in its head, runs it, and compares its output with that of another program.
 
     languages.py --reference PROGRAM [--libraries FOLDER] [--pkg-config-path FOLDER] SOURCE
     languages.py --reference PROGRAM --built PROGRAM
 
-The command is the line of the source that ends with " policy.yaml"; it is run in an empty folder. Exits with 77 where
-its compiler or interpreter is not installed.
+The command is the source's line that ends with " policy.yaml". It runs in an empty folder. Exits with 77 if the
+compiler or interpreter is not installed.
 """
 import argparse
 import os
@@ -20,7 +20,7 @@ import tempfile
 SKIPPED = 77
 COMMAND = re.compile(r"^\W*(\w.*) policy\.yaml$", re.M)
 
-# What each is called with, and the policy file; none for a call without one.
+# A name and the policy file of each call; None for a call without a file.
 CASES = (
     ("the defaults", "{}"),
     ("the smallest D, a fifth of each rank free", "{count_priority: false, capacity_fraction: 0.8}"),
@@ -34,7 +34,7 @@ CASES = (
 
 
 def read_commands(text):
-    """(what builds the example or "", what runs it)."""
+    """Returns (what builds the example or "", what runs it)."""
     build, _, run = COMMAND.search(text)[1].rpartition(" && ")
     return build, run
 
@@ -45,8 +45,6 @@ def missing_tools(build, run, text):
 
 
 class Runner:
-    """Runs commands in a folder of their own."""
-
     def __init__(self, folder, libraries, pkg_config_path):
         self.folder = folder
         self.environment = dict(os.environ, LC_ALL="C.UTF-8", GOCACHE=str(folder / "go"))
@@ -60,7 +58,7 @@ class Runner:
         return done.returncode, done.stdout, done.stderr
 
     def compare(self, program, reference):
-        """The exit status for: do both do the same in every case?"""
+        """The exit status: do both do the same in every case?"""
         failed = 0
         for name, policy in CASES:
             argument = ""
@@ -92,7 +90,7 @@ def try_source(source, runner, reference):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--reference", required=True, type=os.path.abspath, help="what it must agree with")
+    parser.add_argument("--reference", required=True, type=os.path.abspath, help="the program that it must agree with")
     parser.add_argument("--libraries", help="where the shared library is")
     parser.add_argument("--pkg-config-path", help="where kvca.pc is")
     parser.add_argument("--built", type=os.path.abspath, help="a program that is built already")

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Follows the links of all Markdown files within the tree: links.py ROOT
 
-A link names a file or folder that is there, and after # a heading of that page, by GitHub's rules. Links to elsewhere are
-not followed, only read: they are https and whole.
+A link names a file or folder that exists. After # it names a heading of that page, by GitHub's rules. Links to
+other sites are not followed: they must only be whole https addresses.
 """
 import pathlib
 import re
@@ -18,7 +18,7 @@ ELSEWHERE = re.compile(r"https://[\w.-]+\.\w+(/[\w.,:;@%&=+~#?/()-]*)?")
 
 
 def without_code(text):
-    """Blocks and spans of code have no links; what is in a span stays, as it may be in a heading."""
+    """Removes blocks and spans of code, which have no links. Keeps the text of spans, because headings have them."""
     return re.sub(r"^( *)```.*?^\1```$", "", text, flags=re.M | re.S)
 
 
@@ -38,9 +38,8 @@ def anchors(text):
 
 
 def fault_of(page, target):
-    """What is wrong with a link; None for nothing."""
     if re.match(r"\w+:", target):
-        return None if ELSEWHERE.fullmatch(target) else "not a whole address of https"
+        return None if ELSEWHERE.fullmatch(target) else "not a whole https address"
     path, _, anchor = urllib.parse.unquote(target).partition("#")
     other = (page.parent / path).resolve() if path else page
     if not other.exists():

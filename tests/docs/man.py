@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the manual pages with what they are about.
+"""Compares the manual pages with what they describe.
 
-    man.py sources --root ROOT [--kvca KVCA]     their sources, with the command and the headers
-    man.py pages PAGE...                         the pages that were built: no warning, and at most 80 columns
+    man.py sources --root ROOT [--kvca KVCA]     compares their sources with the command and the headers
+    man.py pages PAGE...                         checks the built pages: no warning, and at most 80 columns
 """
 import argparse
 import pathlib
@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "interface"
 import headers  # noqa: E402
 
 COMMANDS = {"kvca": [], "kvca-check": ["check"], "kvca-select": ["select"], "kvca-replay": ["replay"]}
-# What scdoc writes has an empty paragraph here and there; nothing is seen of it.
+# scdoc writes an empty paragraph here and there, which no reader sees.
 OF_SCDOC = "skipping paragraph macro"
 COLUMNS = 80
 
@@ -47,7 +47,7 @@ def check_options(checks, kvca, pages):
 
 
 def accepted(kvca, arguments, text):
-    """The keys that the command says it accepts, when it is given another."""
+    """The keys that the command lists as accepted when it gets another one."""
     message = run([kvca, *arguments], input=text)
     return re.search(r"accepted are (.*)$", message, re.M)[1].split(", ")
 
@@ -65,7 +65,7 @@ def check_keys(checks, kvca, root, pages):
 
 
 def declarations(text):
-    """Functions that a page shows, by their name, with white space as it may be."""
+    """The functions of a page by name, with any white space."""
     found = {}
     for declaration in re.findall(r"^((?:const )?\w+ \*?kvca_\w+\([^;{]*\);)", text, re.M):
         shape = re.sub(r"\s+", " ", declaration)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The README's piece of a router, in a function, with what it leaves to its reader. Compiled, not run. */
+/*
+ * The README's piece of a router in a function, with the parts that it leaves to the reader. It is compiled, not run.
+ */
 #include <stdint.h>
 
 #include <kvca/config.h>

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the API reference, in which every declaration must be documented: reference.py DOXYFILE
 
-Doxygen must print nothing, and have a page for each header.
+Doxygen must print nothing, and write a page for each header.
 """
 import pathlib
 import re
@@ -11,7 +11,7 @@ import sys
 
 from checks import Checks, need, read, skip
 
-OLDEST = (1, 9, 2)  # older ones do not know all that the Doxyfile sets
+OLDEST = (1, 9, 2)  # older ones do not know all settings of the Doxyfile
 
 
 def main():

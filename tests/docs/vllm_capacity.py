@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/examples/vllm_capacity.py against toy servers: what it posts, for each form of vLLM's metrics and each failure.
+"""docs/examples/vllm_capacity.py with toy servers: what it posts for each form of vLLM's metrics and after each
+failure.
 
     tests/docs/vllm_capacity.py [docs/examples/vllm_capacity.py]
 
@@ -23,7 +24,7 @@ V1 = 'block_size="16",enable_prefix_caching="True",engine="0",num_cpu_blocks="No
 NEW = ('block_size="4",engine="0",kv_cache_dtype_skip_layers="[]",kv_cache_max_concurrency="1.1",'
        'kv_cache_size_tokens="290925",num_gpu_blocks="5000"')
 
-# name: metrics, what is posted after the rank, what is told
+# name: metrics, what is posted after the rank, what is printed
 FORMS = {
     "2024": (f"{INFO}{{{V0}}} 1.0\n", "blocks=24188&block_size=16", "24188 blocks of 16 tokens"),
     "2025, with the engine": (f"{INFO}{{{V1}}} 1.0\n", "blocks=9271&block_size=16", "9271 blocks of 16 tokens"),
@@ -65,7 +66,7 @@ FORMS = {
 
 
 class Toy(http.server.ThreadingHTTPServer):
-    """Answers requests from a list of (status, text), the last of which stays; keeps what was asked."""
+    """Answers requests from a list of (status, text). The last one stays. Keeps what was asked."""
 
     daemon_threads = True
 
@@ -113,7 +114,7 @@ def run(nginx, *arguments, wait=0.01):
 
 
 def fault(name, done, status, told, nginx=None, posted=None):
-    """What is wrong with a run, or nothing."""
+    """What is wrong with a run; None if nothing is."""
     wrong = [f"status {done.returncode}, not {status}"] if done.returncode != status else []
     wrong += [f"not told: {text!r}" for text in told if text not in done.stderr]
     wrong += ["a traceback"] if "Traceback" in done.stderr else []
@@ -137,7 +138,7 @@ def forms():
 
 GOOD = (200, f"{INFO}{{{V1}}} 1.0\n")
 QUERY = "blocks=9271&block_size=16"
-# name: answers of vLLM, answers of nginx, posts, status, told
+# name: answers of vLLM, answers of nginx, posts, status, what is printed
 ANSWERS = {
     "metrics elsewhere": ([(404, "")], [(204, "")], 0, 1, ["/metrics answers 404"]),
     "metrics after a redirect": ([(307, "/metrics/"), GOOD], [(204, "")], 1, 0, ["9271"]),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that may be any: every call gives another. */
+/* Values that may be anything: every call returns another one. */
 #ifndef KVCA_EVA_ANY_H
 #define KVCA_EVA_ANY_H
 
@@ -11,17 +11,17 @@ uint64_t any_word(void);
 uint32_t any_half_word(void);
 bool any_bool(void);
 
-/* From `least` to `most`, each looked at on its own. */
+/* From `least` to `most`; each value is analysed separately. */
 #define any_of(least, most) Frama_C_interval_split((least), (most))
 
-/* Nothing is known of these bytes but that they are written. */
+/* The bytes are written, but nothing is known of them. */
 void make_any(void *bytes, size_t count);
 
 /*
- * Any parameters, sound or not, but for NaN: Eva does not see that a comparison which holds excludes it. That it is
- * refused is tested in test_params.c.
+ * Any parameters, sound or not, except NaN: Eva does not see that a comparison which holds excludes NaN. test_params.c
+ * tests that NaN is refused.
  */
-extern int params_case; /* 0 for any fraction but infinity, 1 for the fraction 1, 2 for no filter */
+extern int params_case; /* 0: any fraction except infinity; 1: the fraction 1; 2: no filter */
 kvca_params any_params(void);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What Frama-C 25 does not know of C11, POSIX and gcc, as the core uses it. Included before every file that Eva analyses.
+ * Declares what Frama-C 25 does not know of C11, POSIX and gcc and the core uses. Included before every file that Eva
+ * analyses.
  *
- * Atomics: a load, and what an exchange finds, may be any value, as if other threads wrote at every moment; what is
- * stored is there until someone looks. Pools are read and written by their owner alone, so their stores are plain ones.
+ * Atomics: a load, and the value that an exchange finds, may be any value, as if other threads wrote at every moment. A
+ * stored value stays until it is read. Only their owner reads and writes pools, so their stores are plain ones.
  */
 #ifndef KVCA_EVA_C11_H
 #define KVCA_EVA_C11_H
@@ -14,7 +15,7 @@
 #include <time.h>
 
 #define _Alignas(bytes)
-#define _Alignof(type) 64 /* of the one type that is asked about: kvca_policy */
+#define _Alignof(type) 64 /* only used for kvca_policy */
 
 #define TIME_UTC 1
 int timespec_get(struct timespec *time, int base);
@@ -26,11 +27,11 @@ void *aligned_alloc(size_t alignment, size_t bytes);
 //@ requires has_a_bit: word != 0; assigns \result \from word;
 int eva_count_trailing_zeros(unsigned long long word);
 
-/* Any number, without the address in it: Eva would take what is made of it for a pointer from there on. */
+/* Any number that does not depend on the address: otherwise Eva would take all that follows from it for a pointer. */
 //@ assigns \result \from \nothing;
 uint64_t kvca_unpredictable_seed(const void *address);
 
-/* Instead of stdatomic.h, whose guard this is. */
+/* Replaces stdatomic.h; this is its guard. */
 #define __FC_STDATOMIC
 #define _Atomic
 #define ATOMIC_LLONG_LOCK_FREE 2

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A block of any bytes: whatever it holds, no more of it is read than there is, and what is taken for a pool fits.
+ * A block of any bytes. Whatever it holds, nothing past its end is read, and what is accepted as a pool fits into it.
  *
  * eva: -eva-auto-loop-unroll 32 -eva-alloc-builtin fresh -eva-domains equality,symbolic-locations
  */
@@ -11,7 +11,7 @@
 #include "any.h"
 #include "pool/ledger.h"
 
-/* Around what a head takes, and what the pools of one rank and one owner, and of 64 and 8, take. */
+/* Around the size of a head, and of pools with 1 rank and 1 owner and with 64 and 8. */
 static const size_t sizes[] = {1, 8, 399, 400, 401, 2111, 2112, 13568, 16384};
 
 int main(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is accepted: any parameters, any columns; and the texts of any status.
+ * Any parameters, any columns, and the text of any status.
  *
  * eva: -eva-auto-loop-unroll 16 -eva-partition-value params_case
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A place from any state that the pool may be in (pool.h), with any request.
+ * A place with any request, from any state that the pool may be in (pool.h).
  *
  * eva: -eva-auto-loop-unroll 128 -eva-alloc-builtin fresh -eva-slevel-function count_bits:70,main:1000
  * eva: -eva-subdivide-non-linear-function count_bits:16,nth_bit:16
@@ -35,7 +35,7 @@ int main(void)
         //@ assert booked: booking.slot < RANKS;
     }
     check_pool(pool);
-    call_case = params_case = 0; /* from here on all are looked at as one */
+    call_case = params_case = 0; /* from here on all cases are analysed together */
     check_gaps(pool, false);
     return 0;
 }

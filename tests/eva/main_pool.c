@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each call that takes a pool, but for a place, from any state that the pool may be in (pool.h), with any arguments.
+ * Each call that takes a pool, except a place, with any arguments, from any state that the pool may be in (pool.h).
  *
  * eva: -eva-auto-loop-unroll 16 -eva-alloc-builtin fresh -eva-slevel 5000
  * eva: -eva-partition-value slots_case,call_case,left_case -eva-split-limit 1000
@@ -10,7 +10,7 @@
  */
 #include "pool.h"
 
-/* One of the two, without telling them apart. */
+/* Either of the two; they are analysed together. */
 static void *or_null(void *pointer)
 {
     return any_bool() ? pointer : NULL;
@@ -20,8 +20,8 @@ static kvca_pool *the_pool;
 static int left_case; /* which slots are free */
 
 /*
- * Before each store. A rank that drains leaves where it has no request left: Eva, which does not know the sums, must
- * look at both on their own from there on.
+ * Runs before each store. A draining rank leaves when it has no request left. Eva does not know the sums, so it must
+ * analyse both cases separately from there on.
  */
 void kvca_fault_point(void)
 {
@@ -31,7 +31,7 @@ void kvca_fault_point(void)
     }
 }
 
-/* A rank that is there or not: one of a slot, or a stranger. */
+/* The identity of a slot's rank, or that of a stranger. */
 static uint64_t any_identity(void)
 {
     int slot = any_of(0, STRANGER);
@@ -44,7 +44,7 @@ static uint64_t any_identity(void)
     return IDENTITIES[STRANGER][its_layout];
 }
 
-/* Which slot a put finds free: that depends on where it begins to look, and which are used up. */
+/* Which slot a put finds free depends on where it begins to look and on which slots are used up. */
 static void choose_free_slot(kvca_pool *pool)
 {
     pool->free_hint = (uint64_t)any_of(0, RANKS);
@@ -152,7 +152,7 @@ static void copy(kvca_pool *pool)
     }
 }
 
-/* One pointer is NULL, or all are. */
+/* Either one pointer is NULL, or all are. */
 static void give_null(kvca_pool *pool)
 {
     uint32_t slot;
@@ -203,7 +203,7 @@ int main(void)
     CALLS[any_of(0, sizeof CALLS / sizeof *CALLS - 1)](pool);
     check_pool(pool);
     check_index(pool);
-    slots_case = call_case = left_case = 0; /* from here on all are looked at as one */
+    slots_case = call_case = left_case = 0; /* from here on all cases are analysed together */
     check_gaps(pool, true);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Up to three rows, each count and each set of columns on its own.
+ * Up to three rows. Each count and each set of columns is analysed separately.
  *
  * eva: -eva-auto-loop-unroll 128 -eva-slevel-function count_bits:70
  * eva: -eva-subdivide-non-linear-function count_bits:16,nth_bit:16

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The set of warned ranks, with any ranks without end, in any era, while other threads write to it.
+ * The set of warned ranks: any ranks, for ever, in any era, while other threads write to it.
  *
  * eva: -eva-auto-loop-unroll 16
  */

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pool in any state that calls may leave it in, and not only in those that some calls led to: what is shown of one
- * call from all of these, and that it ends in one of these, holds for every sequence of calls (but for the index, of
- * which some layouts are looked at). Such a state is:
+ * A pool in any state in which a call may leave it. Each call is shown to be sound from all of these states and to end
+ * in one of them, so every sequence of calls is sound. The exception is the index, of which only some layouts are
+ * analysed. Such a state is:
  *
- *     the head      as kvca_pool_new() lays it out; `slots` and `free_hint` within the pool; parameters that are sound
- *     slots         free, active or draining, of any generation; ranks are there once
+ *     the head      as kvca_pool_new() lays it out; `slots` and `free_hint` are within the pool; parameters are sound
+ *     slots         free, active or draining, of any generation; each rank is there once
  *     the index     leads to each rank that is there, and to no other slot
  *     all else      any words: D and N, as totals and by owner, limits, keys, rooms, bitmaps, capacities, owners and
  *                   counters
  *
- * After a death: the same but that the pool is dirty, that what the journal redoes lies in the pool, and that what
- * follows from the truth, the index too, is any bytes.
+ * After a death the pool is also dirty, what the journal redoes lies in the pool, and all that follows from the truth
+ * is any bytes, including the index.
  *
- * Nothing was ever written between the parts of the block, nor to the scratch: reading there is an alarm, and what is
- * written behind a part is found by check_gaps().
+ * Nothing was ever written between the parts of the block, nor to the scratch. So reading there is an alarm, and
+ * check_gaps() finds what is written behind a part.
  *
- * A pool asks of identities where the search for them begins, and whether they are the same. Three layouts of the index
- * are looked at: two searches that begin at the last bucket, with either rank put first, and two that do not meet.
+ * A pool asks two things of identities: where the search for them begins, and whether they are the same. The layouts of
+ * the index: both searches begin at the last bucket, with either rank put first; or they do not meet.
  */
 #ifndef KVCA_EVA_POOL_H
 #define KVCA_EVA_POOL_H
@@ -34,11 +34,11 @@
 #define RANKS 2
 #define OWNERS 2
 #define BUCKETS 4
-#define STRANGER RANKS /* in place of a slot: a rank that is not there */
+#define STRANGER RANKS /* instead of a slot: a rank that is not there */
 
-/* Where a search begins, by layout; the last row is that of a rank that is not there. */
+/* Where a search begins, by layout. The last row is for the rank that is not there. */
 static const uint64_t HOMES[RANKS + 1][2] = {{3, 1}, {3, 2}, {3, 1}};
-/* And what it looks for, with a dp_rank of 0: check_identities(). */
+/* What it looks for, with a dp_rank of 0: check_identities(). */
 static const uint64_t IDENTITIES[RANKS + 1][2] = {{7, 1}, {9, 8}, {11, 5}};
 
 static void check_identities(void)
@@ -52,20 +52,20 @@ static void check_identities(void)
     }
 }
 
-/* What is looked at on its own: the slots, and what a call is given. */
+/* Analysed separately: the slots, and what a call is given. */
 static int slots_case;
 static int call_case;
 
 static int states[RANKS]; /* enum kvca_slot_state */
 static int layout;        /* of HOMES */
-static int last;          /* the slot whose rank came last */
+static int last;          /* the slot whose rank was put last */
 
 static bool is_taken(int slot)
 {
     return states[slot] != KVCA_SLOT_FREE;
 }
 
-/* Each case looked at on its own; without identities, all as one. */
+/* Each case is analysed separately. Without identities all are analysed together. */
 static void choose_slots(bool identities)
 {
     for (int slot = 0; slot < RANKS; slot++) {
@@ -79,13 +79,13 @@ static void choose_slots(bool identities)
     }
 }
 
-/* The lower half of a slot's word, which is its state. */
+/* The lower half of a slot's word is its state. */
 static uint32_t *state_word(kvca_pool *pool, int slot)
 {
     return &kvca_half_words(pool, KVCA_PART_STATES)[2 * slot];
 }
 
-/* How many bytes of a part are used: all of it, but for what it is rounded up by. */
+/* How many bytes of a part are used, without those that round it up. */
 static size_t used(enum kvca_part part)
 {
     switch (part) {
@@ -108,7 +108,7 @@ static size_t used(enum kvca_part part)
     }
 }
 
-/* Parameters in both sets, and which is in force. */
+/* Fills both sets of parameters, and says which is in force. */
 static bool fill_params(kvca_pool *pool)
 {
     kvca_params params = any_params();
@@ -166,7 +166,7 @@ static void fill_index(kvca_pool *pool)
     fill_bucket(pool, last);
 }
 
-/* All that a place must not look at, nor write to. */
+/* The parts that a place must neither read nor write. */
 static bool is_of_identities(enum kvca_part part)
 {
     return part == KVCA_PART_INDEX || part == KVCA_PART_WORKERS || part == KVCA_PART_DP_RANKS;
@@ -193,7 +193,7 @@ static void fill_identities(kvca_pool *pool)
     fill_index(pool);
 }
 
-/* NULL when there is no memory, or no such pool. Without identities nothing is where they would be. */
+/* NULL if there is no memory or no such pool. Without identities their parts are not written. */
 static kvca_pool *any_pool(bool identities)
 {
     kvca_pool *made;
@@ -213,7 +213,7 @@ static kvca_pool *any_pool(bool identities)
     return pool;
 }
 
-/* Lets who holds the lock die in some call. */
+/* The holder of the lock dies in some call. */
 static void die(kvca_pool *pool)
 {
     make_any(kvca_part(pool, KVCA_PART_INDEX), used(KVCA_PART_INDEX));
@@ -229,7 +229,7 @@ static void die(kvca_pool *pool)
     }
 }
 
-/* How many buckets lead to a slot on the way from where a search for its rank begins; ends the way at an empty one. */
+/* How many buckets lead to the slot, on the way from where the search for its rank begins to an empty bucket. */
 static int times_found(kvca_pool *pool, int slot)
 {
     const uint32_t *index = kvca_half_words(pool, KVCA_PART_INDEX);
@@ -244,7 +244,7 @@ static int times_found(kvca_pool *pool, int slot)
     return times;
 }
 
-/* Each rank is there once, and the index leads to it and nowhere else. */
+/* Each rank is there once. The index leads to it and nowhere else. */
 static void check_index(kvca_pool *pool)
 {
     int found = 0;
@@ -274,7 +274,7 @@ static void check_gap(const kvca_pool *pool, uint64_t from, uint64_t to)
     }
 }
 
-/* That nothing was written between the parts, nor, without identities, where they would be. */
+/* Nothing was written between the parts, nor, without identities, to their parts. */
 static void check_gaps(const kvca_pool *pool, bool identities)
 {
     check_gap(pool, sizeof *pool, KVCA_POOL_READY_OFFSET);
@@ -286,7 +286,7 @@ static void check_gaps(const kvca_pool *pool, bool identities)
     }
 }
 
-/* What a state between two calls is. */
+/* The state of a pool between two calls. */
 static void check_pool(kvca_pool *pool)
 {
     //@ assert clean: pool->dirty == 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A selection, a tie set and explanations of rows of any values, by any parameters. Who includes this says how many
- * rows there are (ROWS, any_count()), how many may be listed (room()), whether columns that may be left out are
+ * A selection, a tie set and explanations of rows with any values, by any parameters. The file that includes this says
+ * how many rows there are (ROWS, any_count()), how many may be listed (room()), whether optional columns are left out
  * (FEWEST_COLUMNS: 0 for all combinations, 3 for none), and what is asserted (check_selection()).
  */
 #ifndef KVCA_EVA_ROWS_H

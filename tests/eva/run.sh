@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Analyses the core with Frama-C's Eva (Debian: frama-c-base) by each driver here, main_*.c: no undefined behaviour, and
-# what the drivers assert. Tells of each driver what was reached and how many alarms there are. Fails when they are not
-# exactly those of alarms.txt. With names of drivers as arguments, does those alone. Eva's logs go to the folder EVA_LOGS,
-# if it is set.
+# Analyses the core with Frama-C's Eva (Debian: frama-c-base) by each driver here, main_*.c, or by those in the
+# arguments. Shows that there is no undefined behaviour and that the drivers' assertions hold. Prints for each driver
+# what was reached and the number of alarms. Fails if the alarms are not exactly those of alarms.txt. Eva's logs go to
+# the folder EVA_LOGS, if it is set.
 #
-# A driver begins with its own options in lines of the form "eva: -option...".
+# A driver begins with its own options, in lines of the form "eva: -option...".
 set -euo pipefail
 self=$(realpath "$0")
 cd "$(dirname "$0")/../.."
@@ -18,7 +18,7 @@ fi
 core=(src/status.c src/{rule,policy,pool}/*.c src/vector/variant.c)
 headers='-Iinclude -Isrc -Itests/eva -U__x86_64__ -U__aarch64__ -include tests/eva/c11.h'
 
-# The parts of a selection return what they did: so their callers must see each answer with what belongs to it.
+# The parts of a selection return what they did, so their callers must see each answer together with its effects.
 answers=kvca_select:0,kvca_tie_set:0,kvca_view_pick:0,kvca_view_list:0,kvca_ready_pick:0,kvca_only_pick:0
 answers+=,pick:0,list:0,pick_ready:0,pick_many_ready:0,pick_eligible_ready:0,pick_by_keys:0,finish:0
 answers+=,kvca_params_validate:0,kvca_policy_new:0,kvca_pool_attach:0,lay_out:0
@@ -27,12 +27,12 @@ for name in pick_by pick_small pick_cost pick_packed pick_{many_,}general \
     answers+=,$name:0:1:2:3:4
 done
 
-# Where a scan loops over rows nothing need be told apart.
+# Loops over rows in a scan need no cases.
 loops=best_of_group:0,scan:10,judge:0,judge_slot:0,fitting:0,cost_of:0,take:0,kvca_draw:10
-# Nor where it looks for ranks to be warned about.
+# Nor do the searches for ranks to warn about.
 loops+=,look_at_row:0,kvca_warned_begin:0,kvca_warned_add:0,find:0,refresh:0,age:0,mark_of:0
 
-# Signed overflow, and doubles that no integer holds, are looked for by default. Infinities are meant.
+# By default Eva looks for signed overflow and for doubles that no integer holds. Infinities are intended.
 options=(-c11 -machdep gcc_x86_64 -kernel-warn-key CERT:EXP:46=inactive
     -warn-special-float none -eva -eva-slevel 200 -eva-slevel-function "$loops"
     -eva-split-return auto -eva-split-return-function "$answers")
@@ -46,7 +46,7 @@ analyse() {
     grep -q '^\[eva\] done for function main' "$log" || { tail -20 "$log"; return 1; }
 }
 
-# Each alarm of a log as one line: where, without the line's number, and what.
+# Prints each alarm of a log on one line: its place without the line number, and its text.
 alarms() {
     awk '/^\[eva:alarm\]/ { if (text) print text; text = $0; next }
          /^  / && text { text = text $0; next }
@@ -56,7 +56,7 @@ alarms() {
         sort -u
 }
 
-# What was reached, of how much, as Eva's summary says.
+# Prints what was reached, and of how much, from Eva's summary.
 reached() {
     sed -n '/ANALYSIS SUMMARY/,$p' "$1" | sed -nE 's/^ +([0-9]+) functions analyzed.*/\1 functions/p
         s/^ +In these functions, ([0-9]+) statements reached \(out of ([0-9]+)\).*/, \1 of their \2 statements/p' |

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the analysed code calls and has no body for Eva. Each does no less than the real one may do. */
+/*
+ * Functions that the analysed code calls and that have no body for Eva. Each allows at least what the real one may do.
+ */
 #include <float.h>
 #include <stdlib.h>
 
@@ -89,7 +91,7 @@ bool eva_compare_exchange(uint64_t *object, uint64_t *expected, uint64_t value)
     return false;
 }
 
-/* With the alignment of any other; the core asks for no more than what its own checks of a caller's memory let pass. */
+/* The block has the alignment of any other. The core asks only for what its own checks of a caller's memory accept. */
 void *aligned_alloc(size_t alignment, size_t bytes)
 {
     (void)alignment;

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes everything that the command asks of the system fail once, and looks at what it says of that.
+"""Makes everything that the command asks of the system fail once, and checks what it says.
 
-    allocations   the first allocation fails, the second and so on, alone and with all after it (faults.c, preloaded)
+    allocations   the first allocation fails, then the second and so on, alone and with all later ones (faults.c)
     calls         each system call of the command fails (strace injects the error)
-    streams       files and streams that cannot be read or written, as the kernel has them
+    streams       files and streams that the kernel does not let it read or write
 
-Each run must end with the result that it has otherwise, or with a status that is not 0 and a message that names what
-failed; what it has printed until then must be part of that result.
+Each run must end with its usual result, or with a status other than 0 and a message that names what failed. What it
+has printed until then must be part of the usual result.
 
-Of many allocations the first hundred are taken, and some of the rest. KVCA_TEST_ALL=1 takes all of them, and more errors.
+Of many allocations only the first hundred and some of the rest are tried. KVCA_TEST_ALL=1 tries all, and more
+errors.
 """
 import argparse
 import concurrent.futures
@@ -60,7 +61,7 @@ FILES = {
 @dataclasses.dataclass
 class Case:
     arguments: list
-    stdin: str = None  # a file
+    stdin: str = None  # the name of a file
 
     def __str__(self):
         return "kvca " + " ".join(self.arguments) + (f" < {self.stdin}" if self.stdin else "")
@@ -105,7 +106,7 @@ class Outcome:
 
 
 def run(command, case, folder, environment=None, **streams):
-    """Runs the command for a case; `streams` replace what it would be given otherwise."""
+    """Runs the command for a case. `streams` replace its usual ones."""
     opened = open(os.path.join(folder, case.stdin), "rb") if case.stdin else None
     given = {"stdin": opened or subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
     try:
@@ -118,24 +119,26 @@ def run(command, case, folder, environment=None, **streams):
 
 
 def is_part(out, whole):
-    """Whether lines are lines of the whole; the last may be cut."""
+    """Whether the lines are lines of the whole; the last one may be cut."""
     lines = out.split("\n")
     return set(lines[:-1]) <= set(whole.split("\n")) and lines[-1] in whole
 
 
 def judge(got, reference, message):
-    """What is wrong with a run in which something failed that `message` names (a pattern); None for nothing."""
+    """What is wrong with a run in which something failed. The message must match the pattern `message`. None if all is
+    well.
+    """
     if got == reference:
-        return None  # it got by
+        return None  # it managed without
     if got.status < 0:
         return f"killed by {signal.Signals(-got.status).name}"
     if got.status == 0:
-        return "another result, and status 0"
+        return "a different result with status 0"
     if got.status not in (1, reference.status):
         return f"status {got.status}"
     if not re.search(message, got.err, re.MULTILINE):
         return f"no message that matches {message}"
-    return None if is_part(got.out, reference.out) else "something else was printed"
+    return None if is_part(got.out, reference.out) else "the output is not part of the usual one"
 
 
 class Test:
@@ -158,7 +161,7 @@ class Test:
             print(f"{case}\n    {what}: {wrong}\n    status {got.status}: {got.err.strip()[-300:]}")
 
     def each(self, case, jobs, work):
-        """work(job) gives (what failed, what is wrong or None, the outcome)."""
+        """work(job) returns (what failed, what is wrong or None, the outcome)."""
         for what, wrong, got in self.pool.map(work, jobs):
             self.done += 1
             if wrong:
@@ -175,7 +178,7 @@ SPREAD = 25
 
 
 def chosen(count, first, spread):
-    """The numbers from 1 to `count`, or the first of them and some of the rest."""
+    """The numbers from 1 to `count`, or the first of them and a spread of the rest."""
     if ALL or count <= first + spread:
         return list(range(1, count + 1))
     step = (count - first) / spread
@@ -232,9 +235,9 @@ MORE_ERRORS = {
     "close": ["ENOSPC", "EDQUOT", "EINTR"],
     "getrandom": ["EINTR", "EAGAIN"],
 }
-NEVER_FAIL = ("exit_group", "brk")  # a brk() that fails gives the old end of the heap, which strace does not know
+NEVER_FAIL = ("exit_group", "brk")  # a failed brk() returns the old end of the heap, which strace does not know
 
-# The first thing that main() does; what comes before is the loader's.
+# The first thing that main() does. All before it belongs to the loader.
 MAIN = re.compile(r"rt_sigaction\(SIGPIPE, \{sa_handler=SIG_IGN")
 CALL = re.compile(r"^(\w+)\((.*)")
 
@@ -242,7 +245,7 @@ CALL = re.compile(r"^(\w+)\((.*)")
 @dataclasses.dataclass
 class SystemCall:
     name: str
-    number: int  # among those of this name, from 1
+    number: int  # among the calls of this name, from 1
     arguments: str
 
     def descriptor(self):
@@ -250,7 +253,7 @@ class SystemCall:
         return int(found[0]) if found else -1
 
     def file(self):
-        """The name of the file that is opened or worked on, as messages have it."""
+        """The name of the file that is opened or used, as messages have it."""
         if self.name != "openat" and self.descriptor() == 0:
             return "<stdin>"
         found = re.search(r'"((?:[^"\\]|\\.)*)"' if self.name == "openat" else r"<([^>]*)>", self.arguments)
@@ -258,7 +261,7 @@ class SystemCall:
 
 
 def list_calls(test, case):
-    """The system calls that the command makes from main() on."""
+    """The system calls of the command, from main() on."""
     trace = os.path.join(test.folder, "trace")
     run(["strace", "-y", "-o", trace] + test.kvca, case, test.folder)
     numbers = {}
@@ -283,7 +286,7 @@ def judge_call(call, error, got, reference):
         same = (got.status, got.out) == (reference.status, reference.out)
         return None if same else "the status or the result depends on whether a message can be written"
     if call.name in ("write", "close") and call.descriptor() == 1:
-        # One write that fails leaves a hole; what matters is that it is told.
+        # A failed write leaves a hole in the output. It must be reported.
         if got.status != 1:
             return f"status {got.status} for output that was not written"
         told = re.search(f"^kvca: cannot write the output: {reason}$", got.err, re.MULTILINE)
@@ -298,11 +301,11 @@ def judge_call(call, error, got, reference):
 
 
 def judge_writes(call, got, reference):
-    """A write failed, and so did all after it, messages among them."""
+    """A write failed, and so did all after it, including messages."""
     wanted = 1 if call.descriptor() == 1 else reference.status
     if got.status not in (wanted, 1):
         return f"status {got.status}"
-    return None if reference.out.startswith(got.out) else "something else was printed"
+    return None if reference.out.startswith(got.out) else "the output is not part of the usual one"
 
 
 def fail_calls(test):
@@ -327,7 +330,7 @@ def fail_calls(test):
                 for error in ERRORS.get(call.name, OTHER_ERRORS) + (MORE_ERRORS.get(call.name, []) if ALL else [])]
         jobs += [(call, "ENOSPC", True) for call in calls if call.name == "write"]
         if not any(call.name == "close" and call.descriptor() == 1 for call in calls):
-            print(f"{case}: standard output is not closed, which can fail where all writes went well")
+            print(f"{case}: standard output is not closed, which can fail although all writes went well")
             test.failed += 1
         test.each(case, jobs, work)
         test.say(case, f"{len(calls)} system calls, {len(jobs)} runs")
@@ -336,7 +339,7 @@ def fail_calls(test):
 # Streams and files.
 
 def fail_with(test, case, what, reason, reference, status, **streams):
-    """Standard output that fails. Nothing is lost where there is nothing to print."""
+    """Standard output fails. This does no harm if there is nothing to print."""
     got = run(test.kvca, case, test.folder, **streams)
     test.done += 1
     wanted = (status if reference.out else reference.status)
@@ -371,7 +374,6 @@ def fail_output(test, case, reference):
 
 
 def fail_messages(test, case, reference):
-    """Where messages cannot be written, the status and the result are what they are."""
     with open("/dev/full", "w", encoding="utf-8") as full:
         for what, streams in [("messages to a full disk", {"stderr": full}),
                               ("no standard error", {"stderr": None, "preexec_fn": closed(2)})]:
@@ -381,7 +383,7 @@ def fail_messages(test, case, reference):
                 test.report(case, what, "the status or the result changed", got)
         got = run(test.kvca, case, test.folder, stdout=full, stderr=full)
         if got.status != (1 if reference.out else reference.status):
-            test.report(case, "no output and no messages", "the status is another", got)
+            test.report(case, "no output and no messages", "the status changed", got)
 
 
 UNREADABLE = [
@@ -392,7 +394,7 @@ UNREADABLE = [
 
 
 def inputs(case):
-    """The places in the arguments that name a file which is read."""
+    """The positions of the arguments that name an input file."""
     return [i for i, argument in enumerate(case.arguments) if argument in FILES]
 
 
@@ -401,7 +403,7 @@ def fail_inputs(test, case):
         for path, reason in UNREADABLE:
             arguments = case.arguments[:place] + [path] + case.arguments[place + 1:]
             if path == "missing" and case.arguments[place - 1] == "--policy":
-                continue  # no name of a file: a policy that there is not
+                continue  # names no file: a missing policy
             got = run(test.kvca, Case(arguments, case.stdin), test.folder)
             test.done += 1
             wrong = None if got.status in (1, 2) else f"status {got.status}"
@@ -420,7 +422,7 @@ def fail_standard_input(test, case):
         got = run(test.kvca, case, test.folder, **streams)
         test.done += 1
         if got.status != 1 or f"<stdin>: cannot read this file: {reason}\n" not in got.err:
-            test.report(case, what, "no message, or another status", got)
+            test.report(case, what, "no message, or a wrong status", got)
     os.close(directory)
     os.close(memory)
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Takes the place of the C library's allocator: for the program that it is linked into with all its libraries, or, as a
- * library of its own, for the one that it is loaded before (LD_PRELOAD). There it is told what to do by the environment:
+ * Replaces the C library's allocator: for a program that is linked with it, together with all its libraries; or, as a
+ * library (LD_PRELOAD), for the program that it is loaded into. In the second case the environment says what to do:
  *
  *     KVCA_FAULTS_FIRST    the number of the allocation that fails
- *     KVCA_FAULTS_ALL      set: so do all after it
- *     KVCA_FAULTS_COUNT    a descriptor that the number of allocations is written to when the program ends
+ *     KVCA_FAULTS_ALL      if set, all after it fail, too
+ *     KVCA_FAULTS_COUNT    a descriptor that gets the number of allocations when the program ends
  */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "faults.h"
@@ -28,11 +28,11 @@ static struct {
 
 static bool counting;
 static unsigned long asked;
-static unsigned long first_failing; /* 0 for none */
+static unsigned long first_failing; /* 0: none */
 static enum faults_kind failing;
 static long live;
 
-/* dlsym() gives a pointer to an object, which C does not convert to one to a function. */
+/* dlsym() returns a pointer to an object, which C does not convert to a function pointer. */
 static void find(const char *name, void *function)
 {
     *(void **)function = dlsym(RTLD_NEXT, name);
@@ -41,7 +41,7 @@ static void find(const char *name, void *function)
     }
 }
 
-/* The first allocation is made before the program begins. */
+/* The first allocation comes before the program begins. */
 static void find_next(void)
 {
     if (next.free) {
@@ -54,7 +54,6 @@ static void find_next(void)
     find("free", &next.free);
 }
 
-/* Counts an allocation. Returns whether it is to fail. */
 static bool fails(void)
 {
     find_next();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that runs out at every place where it can: each function that allocates is called until it passes, with its
- * first allocation failing, then its second, and so on, those of libyaml and the C library among them. It must say so,
- * leave its outputs alone and lose no memory. All other functions are called with no memory to be had.
+ * Memory that runs out wherever it can. Each function that allocates is called until it passes: first its first
+ * allocation fails, then its second, and so on, including those of libyaml and the C library. It must report the
+ * failure, leave its outputs alone and lose no memory. All other functions are called with no memory at all.
  */
 #include "support/test.h"
 
@@ -15,7 +15,7 @@
 #include "support/vectors.h"
 #include "faults.h"
 
-/* What a call has returned and written. Starts as a pattern that no call writes. */
+/* What a call has returned and written. It starts as a pattern that no call writes. */
 struct output {
     kvca_status status;
     union {
@@ -29,14 +29,14 @@ struct output {
 };
 
 struct call {
-    const char *name; /* what messages call the document */
-    const char *text; /* a document; or the file that has it in `path` */
+    const char *name; /* the document's name in messages */
+    const char *text; /* a document, or the content of the file `path` */
     size_t size;
     const char *path;
     kvca_role role;
 };
 
-/* A function that allocates: how it is called, compared with the call that was left alone, and undone. */
+/* A function that allocates: how to call it, to compare it with a call without faults, and to undo it. */
 struct entry {
     const char *function;
     kvca_status (*run)(const struct call *call, struct output *output);
@@ -46,7 +46,7 @@ struct entry {
 
 #define PATTERN 0xa5
 
-/* The address sanitizer's strdup() takes its memory past our allocator. It tells by itself what is lost. */
+/* The address sanitizer's strdup() does not use our allocator. The sanitizer finds leaks by itself. */
 #if defined(__SANITIZE_ADDRESS__)
 #define COUNTS_LIVE false
 #else
@@ -70,7 +70,7 @@ static bool is_blank(const void *memory, size_t size)
     return true;
 }
 
-/* The number that the next file would get: higher when one was left open. */
+/* The number that the next file would get. It is higher if a file was left open. */
 static int next_descriptor(void)
 {
     int descriptor = open("/dev/null", O_RDONLY);
@@ -79,7 +79,7 @@ static int next_descriptor(void)
     return descriptor;
 }
 
-/* What a failed allocation must leave behind. Returns what is wrong, NULL for nothing. */
+/* Checks what a failed allocation must leave behind. Returns what is wrong, or NULL. */
 static const char *check_no_memory(const struct call *call, const struct output *output)
 {
     if (output->status != KVCA_ERR_NO_MEMORY) {
@@ -98,7 +98,6 @@ static const char *check_no_memory(const struct call *call, const struct output 
     return told ? NULL : output->error.message;
 }
 
-/* What holds after every call. */
 static const char *check_kept(long live, int descriptor)
 {
     if (COUNTS_LIVE && faults_live() != live) {
@@ -107,15 +106,14 @@ static const char *check_kept(long live, int descriptor)
     return next_descriptor() == descriptor ? NULL : "a file was left open";
 }
 
-/* How a call went in which allocations failed. */
 struct failure {
     bool reached; /* an allocation did fail */
-    bool told;    /* and the call said so */
+    bool told;    /* and the call reported it */
 };
 
 /*
- * Runs a call with one or all allocations failing from number `first` on. The C library gets by without some of its
- * memory, such as a stream's buffer: then all must be as in the call that was left alone.
+ * Runs a call in which allocation number `first`, or all from it on, fail. The C library can do without some of its
+ * memory, such as a stream's buffer. The result must then be the same as without faults.
  */
 static struct failure fail_at(const struct entry *entry, const struct call *call, unsigned long first,
                               enum faults_kind kind, const struct output *untouched)
@@ -141,7 +139,7 @@ static struct failure fail_at(const struct entry *entry, const struct call *call
     return (struct failure){.reached = reached, .told = !untold};
 }
 
-/* Returns how many allocations there were; how many of them the call could not do without, in `*told`. */
+/* Returns the number of allocations. `*told` is how many of them the call cannot do without. */
 static unsigned long fail_each(const struct entry *entry, const struct call *call, unsigned long *told)
 {
     struct output untouched;
@@ -152,7 +150,7 @@ static unsigned long fail_each(const struct entry *entry, const struct call *cal
     for (;;) {
         struct failure all = fail_at(entry, call, allocations + 1, FAULTS_ALL, &untouched);
         struct failure one = fail_at(entry, call, allocations + 1, FAULTS_ONE, &untouched);
-        assert_int_equal(one.reached, all.reached); /* it allocates alike each time */
+        assert_int_equal(one.reached, all.reached); /* it makes the same allocations each time */
         if (!one.reached) {
             break;
         }
@@ -201,7 +199,7 @@ static bool same_pointer(const struct output *output, const struct output *untou
 {
     (void)output;
     (void)untouched;
-    return true; /* each call makes another one */
+    return true; /* each call makes a new one */
 }
 
 static bool same_params(const struct output *output, const struct output *untouched)
@@ -232,7 +230,7 @@ static const struct entry LOAD_BUFFER = {"kvca_config_load_buffer", run_load_buf
 static const struct entry LOAD_WITHOUT_ERROR = {"kvca_config_load_buffer", run_load_without_error, same_params, NULL};
 static const struct entry LOAD_FILE = {"kvca_config_load_file", run_load_file, same_params, NULL};
 
-static void every_failure_is_told(void **state)
+static void every_failure_is_reported(void **state)
 {
     const struct entry *entry = *state;
     unsigned long told;
@@ -241,17 +239,17 @@ static void every_failure_is_told(void **state)
     assert_int_equal(told, 1);
 }
 
-/* Returns how many allocations were failed. */
+/* Returns how many allocations were made to fail. */
 static unsigned long fail_document(const char *text, size_t size, kvca_role role)
 {
     const struct call call = {.name = "p", .text = text, .size = size, .role = role};
     unsigned long told;
     unsigned long failed = fail_each(&LOAD_BUFFER, &call, &told);
-    assert_int_equal(told, failed); /* reading from memory, nothing gets by */
+    assert_int_equal(told, failed); /* reading from memory needs every allocation */
     return failed;
 }
 
-/* What the vectors do not have: all that libyaml takes memory for. */
+/* Not in the vectors: everything for which libyaml allocates memory. */
 static const char *const DOCUMENTS[] = {
     "a: &a {x: 1}\nb: &b [*a, *a]\nc: &a [*b]\nd: *a\nworker_selection: {decode: default}\n",
     "%YAML 1.1\n---\n# a comment\ncapacity_fraction: 0.5 # another\n...\n",
@@ -290,7 +288,7 @@ static const char *const DOCUMENTS[] = {
     "",
 };
 
-static void every_failure_in_a_document_is_told(void **state)
+static void every_failure_in_a_document_is_reported(void **state)
 {
     const char *text = *state;
     print_message("%lu allocations\n", fail_document(text, strlen(text), KVCA_ROLE_DECODE));
@@ -298,7 +296,7 @@ static void every_failure_in_a_document_is_told(void **state)
 
 static yaml_document_t vectors;
 
-static void every_failure_in_a_vector_is_told(void **state)
+static void every_failure_in_a_vector_is_reported(void **state)
 {
     yaml_node_t *text = vector_get(&vectors, *state, "text");
     yaml_node_t *name = vector_get(&vectors, *state, "role");
@@ -329,7 +327,7 @@ static void add(struct text *text, const char *format, ...)
 
 static struct text text; /* too large for a stack */
 
-static void many_keys_and_instances(void **state)
+static void every_failure_with_many_keys_is_reported(void **state)
 {
     (void)state;
     text.used = 0;
@@ -346,7 +344,7 @@ static void many_keys_and_instances(void **state)
     assert_true(failed > rounds(160));
 }
 
-static void deep_nesting(void **state)
+static void every_failure_in_deep_nesting_is_reported(void **state)
 {
     (void)state;
     for (int depth = KVCA_CONFIG_MAX_DEPTH - 1; depth <= KVCA_CONFIG_MAX_DEPTH; depth++) {
@@ -362,13 +360,13 @@ static void deep_nesting(void **state)
     }
 }
 
-static void a_file(void **state)
+static void every_failure_in_a_file_is_reported(void **state)
 {
     (void)state;
     char path[TEST_PATH];
     text.used = 0;
     add(&text, "capacity_fraction: 0.25\n# ");
-    while (text.used < 20000) { /* past the first room of the reader */
+    while (text.used < 20000) { /* more than the reader's first buffer */
         add(&text, "more and more ");
     }
     make_file(path, text.bytes, text.used);
@@ -390,7 +388,7 @@ static void files_that_cannot_be_read(void **state)
     }
 }
 
-static void nobody_asks_for_the_error(void **state)
+static void the_error_may_be_null(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(DOCUMENTS); i++) {
@@ -400,7 +398,7 @@ static void nobody_asks_for_the_error(void **state)
     }
 }
 
-/* What the functions below work on, made before. */
+/* Made in advance for the functions below. */
 static struct {
     kvca_policy *policy;
     kvca_pool *pool;
@@ -623,7 +621,7 @@ static kvca_status call_version(void)
     return kvca_version() ? KVCA_OK : KVCA_ERR_NULL;
 }
 
-/* All that allocate nothing, in an order in which they can be called. */
+/* All functions that do not allocate, in an order in which they can be called. */
 static const struct quiet {
     const char *function;
     kvca_status (*call)(void);
@@ -666,7 +664,7 @@ static const struct quiet {
     {"kvca_version", call_version},
 };
 
-static void all_else_needs_no_memory(void **state)
+static void other_functions_need_no_memory(void **state)
 {
     (void)state;
     desk.policy = make_policy(PARAMS);
@@ -699,7 +697,7 @@ static bool is_covered(const char *function)
     return false;
 }
 
-/* Each function that the library exports is here, on one side or the other. */
+/* Each function that the library exports is in one of the two lists. */
 static void no_function_is_forgotten(void **state)
 {
     (void)state;
@@ -722,14 +720,14 @@ static void no_function_is_forgotten(void **state)
     assert_int_equal(functions, COUNT(QUIET) + 4);
 }
 
-/* What the C library makes once and keeps is no loss. */
+/* Memory that the C library allocates once and keeps is not lost. */
 static void make_what_is_kept(void)
 {
     struct output output;
     run_load_file(&(struct call){.path = "/nonexistent"}, &output);
 }
 
-/* Should the allocator here not be the one that runs, the suite would see nothing and pass. */
+/* If another allocator were in use, the suite would see nothing and pass. */
 static void the_allocator_is_ours(void **state)
 {
     (void)state;
@@ -745,31 +743,31 @@ static void the_allocator_is_ours(void **state)
     free(block);
     assert_int_equal(faults_end(), 3);
     faults_begin(1, FAULTS_ALL);
-    FILE *file = fopen("/dev/null", "r"); /* the C library's own */
+    FILE *file = fopen("/dev/null", "r"); /* from the C library */
     assert_true(faults_end() > 0);
     assert_null(file);
 }
 
 static const struct CMUnitTest OTHERS[] = {
     cmocka_unit_test(the_allocator_is_ours),
-    cmocka_unit_test_prestate(every_failure_is_told, (void *)(uintptr_t)&POLICY_NEW),
-    cmocka_unit_test_prestate(every_failure_is_told, (void *)(uintptr_t)&POOL_NEW),
-    cmocka_unit_test(many_keys_and_instances),
-    cmocka_unit_test(deep_nesting),
-    cmocka_unit_test(a_file),
+    cmocka_unit_test_prestate(every_failure_is_reported, (void *)(uintptr_t)&POLICY_NEW),
+    cmocka_unit_test_prestate(every_failure_is_reported, (void *)(uintptr_t)&POOL_NEW),
+    cmocka_unit_test(every_failure_with_many_keys_is_reported),
+    cmocka_unit_test(every_failure_in_deep_nesting_is_reported),
+    cmocka_unit_test(every_failure_in_a_file_is_reported),
     cmocka_unit_test(files_that_cannot_be_read),
-    cmocka_unit_test(nobody_asks_for_the_error),
-    cmocka_unit_test(all_else_needs_no_memory),
+    cmocka_unit_test(the_error_may_be_null),
+    cmocka_unit_test(other_functions_need_no_memory),
     cmocka_unit_test(no_function_is_forgotten),
 };
 
-/* Each document is a test by its name: its first line, or what the vectors call it. */
+/* Each document is a test. Its name is its first line, or its name in the vectors. */
 static struct CMUnitTest *add_documents(struct CMUnitTest *test)
 {
     for (size_t i = 0; i < COUNT(DOCUMENTS); i++) {
         *test++ = (struct CMUnitTest){
             .name = DOCUMENTS[i][0] != '\0' ? DOCUMENTS[i] : "(empty)",
-            .test_func = every_failure_in_a_document_is_told,
+            .test_func = every_failure_in_a_document_is_reported,
             .initial_state = (void *)(uintptr_t)DOCUMENTS[i],
         };
     }
@@ -777,7 +775,7 @@ static struct CMUnitTest *add_documents(struct CMUnitTest *test)
         yaml_node_t *vector = vectors_case(&vectors, i);
         *test++ = (struct CMUnitTest){
             .name = vector_text(vector_get(&vectors, vector, "name")),
-            .test_func = every_failure_in_a_vector_is_told,
+            .test_func = every_failure_in_a_vector_is_reported,
             .initial_state = vector,
         };
     }

@@ -30,7 +30,7 @@ uint64_t bytes_any_integer(struct bytes *bytes)
     switch (form % 4) {
     case 0:
         return form / 4;
-    case 1: /* 2^k, one less and one more */
+    case 1: /* 2^k, one less or one more */
         return (UINT64_C(1) << form / 4) + bytes_below(bytes, 3) - 1;
     case 2:
         return UINT64_MAX - form / 4;

@@ -52,7 +52,6 @@ static void check_selection(const kvca_selection *selection, const struct refere
     }
 }
 
-/* All tied rows where there is room for them, else as many as there is. */
 static void check_tie_set(kvca_policy *policy, const kvca_ranks *ranks, const struct reference *expected, size_t room)
 {
     size_t rows[MOST_RANKS + 1];
@@ -69,10 +68,10 @@ static void check_tie_set(kvca_policy *policy, const kvca_ranks *ranks, const st
         }
     }
     assert_true(rows[listed] == SIZE_MAX);
-    assert_true(selection.row <= rows[0]); /* also where there is no room */
+    assert_true(selection.row <= rows[0]); /* even without room */
 }
 
-/* The first criterion that tells a row from the picked one. */
+/* The first criterion by which a row differs from the picked one. */
 static kvca_reason reason_for(const kvca_params *params, const kvca_selection *picked,
                               const kvca_explanation *explanation, const kvca_explanation *of_picked, bool tied)
 {
@@ -130,7 +129,7 @@ static void check_explanations(const kvca_policy *policy, const struct rank_set 
     assert_int_equal(fits, expected->fits);
 }
 
-/* A warning is about a rank of unknown capacity, under the name that it has in the columns. */
+/* A warning is about a rank of unknown capacity, with its identity from the columns. */
 static void take_warning(void *user, const kvca_warning *warning)
 {
     const kvca_ranks *ranks = user;
@@ -140,11 +139,10 @@ static void take_warning(void *user, const kvca_warning *warning)
     assert_true(!ranks->total_kv_blocks || ranks->total_kv_blocks[warning->row] == 0);
 }
 
-/* Returns the row that is picked. */
 static size_t check_sound(kvca_policy *policy, const struct rank_set *set, const kvca_ranks *ranks,
                           const struct reference *expected, uint64_t seed)
 {
-    kvca_ranks told = *ranks; /* a callback's user is not const */
+    kvca_ranks told = *ranks; /* a callback's user pointer is not const */
     kvca_selection picked;
     assert_int_equal(kvca_ranks_validate(ranks, NULL), KVCA_OK);
     assert_int_equal(kvca_policy_set_seed(policy, seed), KVCA_OK);

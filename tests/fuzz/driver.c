@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A main() for where there is no fuzzer: calls a target with the content of each file that is named, and of each in a
- * folder that is named. The name of a file stands on standard output before it is taken, so that the last one is the
- * one that failed, whichever way the process ends.
+ * A main() for use without a fuzzer. It calls a target with each named file, and with each file in a named folder. It
+ * prints the name of a file before it takes it. So the last name is the one that failed, however the process ends.
  */
 #define _DEFAULT_SOURCE /* scandir, alphasort */
 
@@ -20,7 +19,7 @@ _Noreturn static void give_up(const char *path)
     exit(2);
 }
 
-/* The target gets a block that ends where the input does, so that a read past it is found. */
+/* The block ends where the input ends, so that a read past it is found. */
 static void take_file(const char *path, size_t size)
 {
     FILE *file = fopen(path, "rb");
@@ -60,7 +59,6 @@ static size_t take_folder(const char *path)
     return taken;
 }
 
-/* Returns how many files were taken. */
 static size_t take(const char *path)
 {
     struct stat status;
@@ -84,5 +82,5 @@ int main(int argc, char **argv)
         taken += take(argv[i]);
     }
     printf("%zu inputs\n", taken);
-    return taken > 0 ? 0 : 2; /* a corpus that is not found is no success */
+    return taken > 0 ? 0 : 2; /* no file at all is a failure: the corpus was not found */
 }

@@ -3,7 +3,7 @@
 
 #include "fuzz.h"
 
-/* Outside of its own runner cmocka leaves the process by exit(), which AFL++ takes for a success. */
+/* Outside of its own runner, cmocka ends the process with exit(), which AFL++ takes for success. */
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;

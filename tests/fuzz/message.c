@@ -8,7 +8,7 @@ void message_spoil(kvca_error *error)
     memset(error, 0xa5, sizeof *error);
 }
 
-/* A character of UTF-8 that is well-formed (The Unicode Standard, table 3-7); returns its length, 0 when there is none. */
+/* Reads a well-formed UTF-8 character (The Unicode Standard, table 3-7). Returns its length, or 0 if there is none. */
 static size_t read_character(const unsigned char *text, uint32_t *character)
 {
     static const struct {
@@ -32,7 +32,7 @@ static size_t read_character(const unsigned char *text, uint32_t *character)
     for (size_t i = 1; i < length; i++) {
         unsigned char least = i == 1 ? forms[form].least : 0x80;
         unsigned char most = i == 1 ? forms[form].most : 0xbf;
-        if (text[i] < least || text[i] > most) { /* as is the terminator */
+        if (text[i] < least || text[i] > most) { /* true for the terminator, too */
             return 0;
         }
         *character = *character << 6 | (text[i] & 0x3f);
@@ -47,7 +47,7 @@ static void check_printable(const char *message)
         uint32_t character = 0;
         size_t length = read_character(at, &character);
         if (length == 0) {
-            fail_msg("no UTF-8 from byte %td on: %s", at - (const unsigned char *)message, message);
+            fail_msg("not UTF-8 from byte %td on: %s", at - (const unsigned char *)message, message);
         }
         bool control = character < 0x20 || (character >= 0x7f && character < 0xa0);
         bool turns = (character >= 0x202a && character <= 0x202e) || (character >= 0x2066 && character <= 0x2069);
@@ -59,10 +59,9 @@ static void check_printable(const char *message)
     }
 }
 
-/* Where lines end: in all texts at \n; in YAML at \r too, and libyaml takes those of Unicode for ends as well. */
+/* What ends a line: \n in all texts; in YAML also \r; and for libyaml also the line ends of Unicode. */
 enum line_ends { UNIX_ENDS, YAML_ENDS, UNICODE_ENDS };
 
-/* The length of a line's end at `at`, 0 where there is none. */
 static size_t end_of_line(const char *text, size_t size, size_t at, enum line_ends ends)
 {
     size_t left = size - at;
@@ -80,7 +79,7 @@ static size_t end_of_line(const char *text, size_t size, size_t at, enum line_en
     return ends == UNICODE_ENDS && separates ? 3 : 0;
 }
 
-/* Whether a line and column are of a character of the text, or of the place behind its last one. */
+/* Whether line and column are those of a character of the text, or of the place behind the last one. */
 static bool is_inside(const char *text, size_t size, enum line_ends ends, size_t line, size_t column)
 {
     size_t at = 0;
@@ -130,7 +129,7 @@ void message_check(const kvca_error *error, kvca_status status, const char *name
     assert_int_equal(error->status, status);
     assert_non_null(memchr(error->message, '\0', sizeof error->message));
     if (strncmp(error->message, prefix, length) != 0 || error->message[length] == '\0') {
-        fail_msg("does not begin with \"%s\", or there ends: %s", prefix, error->message);
+        fail_msg("does not begin with \"%s\", or ends there: %s", prefix, error->message);
     }
     check_printable(error->message);
     check_place(error, text, size);

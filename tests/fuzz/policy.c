@@ -11,7 +11,7 @@ struct load {
     kvca_error error;
 };
 
-/* Values that no file gives: what was not written is seen. */
+/* Values that no file gives. */
 static const kvca_params UNTOUCHED = {-1.0, true, -2.0, 77};
 
 static struct load load(const char *text, size_t size, kvca_role role)
@@ -56,7 +56,7 @@ static void check_equal(const struct load *a, const struct load *b)
     }
 }
 
-/* Parameters alone are those of every pool. With a backslash keys can be written in other ways. */
+/* Parameters alone apply to every pool. A backslash can hide a key. */
 static bool is_for_every_pool(const char *text, size_t size)
 {
     static const char section[] = "worker_selection";
@@ -69,7 +69,7 @@ static bool is_for_every_pool(const char *text, size_t size)
     return true;
 }
 
-/* A document is sound or faulty whichever pool it is read for. */
+/* Whether a document is sound does not depend on the pool. */
 static bool is_sound(kvca_status status)
 {
     return status == KVCA_OK || status == KVCA_NOT_SELECTED;

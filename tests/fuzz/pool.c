@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuzz target: bytes as a program of pool operations. The model of the suites follows it; besides, the block is moved,
- * attached to, repaired, and a copy of it is attached to after its head has been scribbled on.
+ * Fuzz target: bytes as a program of pool operations. The model of the suites follows it. Besides, the block is moved,
+ * attached to and repaired, and a copy of it is attached to after its head was overwritten.
  */
 #include "fuzz.h"
 
@@ -10,7 +10,7 @@
 #include "bytes.h"
 #include "variants.h"
 
-/* A snapshot is compared after so many steps, since that takes long where there are many slots. */
+/* A snapshot is compared only after this many steps, because that is slow with many slots. */
 #define STEPS_BETWEEN_CHECKS 16
 
 struct program {
@@ -25,7 +25,7 @@ static uint64_t choose(void *source, uint64_t n)
     return bytes_below(source, n);
 }
 
-/* Exactly as large as it must be, so that an access past it is found. */
+/* Exactly as large as necessary, so that an access past it is found. */
 static void *make_block(size_t size)
 {
     void *block = aligned_alloc(KVCA_POOL_ALIGNMENT, size);
@@ -42,7 +42,7 @@ static void begin(struct program *program)
 {
     static const uint16_t sizes[] = {6, 1, 2, 9, 33, 64, 65, MOST_SLOTS};
     struct model *model = &program->model;
-    size_t form = (size_t)bytes_below(&program->bytes, COUNT(sizes) * 3); /* as many variants as there may be */
+    size_t form = (size_t)bytes_below(&program->bytes, COUNT(sizes) * 3); /* at least as many as there are variants */
     variants_use(form / COUNT(sizes));
     model->max_ranks = sizes[form % COUNT(sizes)];
     model->identities = model->max_ranks + 4;
@@ -63,7 +63,7 @@ static uint64_t choose_at_random(void *source, uint64_t n)
     return random_below(source, n);
 }
 
-/* Many steps for few bytes, so that large pools fill: of any kind, or ranks alone. */
+/* Many steps for few bytes, so that large pools fill. Either of any kind, or only of ranks. */
 static void step_many(struct program *program)
 {
     uint64_t random = bytes_below(&program->bytes, 256);
@@ -82,7 +82,7 @@ static void step_many(struct program *program)
     program->model.source = &program->bytes;
 }
 
-/* The block somewhere else, as another process might map it: the pool goes on there. */
+/* Moves the block, as if another process had mapped it. The pool works on there. */
 static void step_move(struct program *program)
 {
     void *moved = copy_block(program);
@@ -104,7 +104,7 @@ static void step_attach_to_less(struct program *program)
     assert_null(pool);
 }
 
-/* Told that it is dirty, a pool that is not works out the same once more. */
+/* The repair of a clean pool that is marked dirty computes the same values again. */
 static void step_repair(struct program *program)
 {
     bool dirty = bytes_below(&program->bytes, 2) != 0;
@@ -114,7 +114,7 @@ static void step_repair(struct program *program)
     assert_int_equal(repaired, dirty);
 }
 
-/* Everything once, on a pool of which nothing is known but that it was attached to: no call may leave its block. */
+/* Does everything once, on a pool of which only one thing is known: it was attached to. No call may leave its block. */
 static void use(struct program *program, kvca_pool *pool)
 {
     struct bytes *bytes = &program->bytes;
@@ -145,7 +145,10 @@ static void use(struct program *program, kvca_pool *pool)
     assert_int_equal(kvca_pool_snapshot(pool, buffer, sizeof buffer, &snapshot), KVCA_OK);
 }
 
-/* Parameters apart, which lead nowhere: any head that is attached to keeps within its block. */
+/*
+ * Overwrites any part of the head except the parameters, which lead nowhere. If such a pool is attached to, it stays
+ * within its block.
+ */
 static void step_scribble(struct program *program)
 {
     char *copy = copy_block(program);

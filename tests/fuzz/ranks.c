@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: any bytes as a ranks file; of one that is sound, a decision and what explains it. */
+/* Fuzz target: any bytes as a ranks file. If it is sound, it gets a decision and an explanation. */
 #include "message.h"
 
 #include "tool/ranks.h"
@@ -21,7 +21,6 @@ static void check_equal(const kvca_ranks *a, const kvca_ranks *b)
                         count * sizeof *a->preferred_taint_multiplier);
 }
 
-/* No rank stands twice. */
 static void check_identities(const kvca_ranks *ranks)
 {
     for (size_t row = 1; row < ranks->count; row++) {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Fuzzes the targets, each for so many seconds: with libFuzzer (clang), or with AFL++ (afl-clang-fast, afl-fuzz) after
-# --afl; both under the sanitizers for addresses and undefined behaviour. Prints a line for each target. Inputs that are new
-# and interesting go to the build folder, where a later run goes on from them. Exits with 1 when an input failed, and
-# says where it is kept; to see it fail again: BUILD/tests/fuzz/fuzz_TARGET INPUT.
+# Fuzzes the targets, each for a number of seconds: with libFuzzer (clang), or after --afl with AFL++ (afl-clang-fast,
+# afl-fuzz), under the sanitizers for addresses and undefined behaviour. Prints a line for each target. New interesting
+# inputs go to the build folder, and a later run goes on from them. Exits with 1 if an input failed, and says where it
+# is kept. To see it fail again: BUILD/tests/fuzz/fuzz_TARGET INPUT.
 set -euo pipefail
 
 usage() {
@@ -35,13 +35,13 @@ shift
 targets=("$@")
 [ $# -gt 0 ] || targets=(policy ranks trace selection pool)
 
-# The longest inputs that are tried: long ones are slow and teach little.
+# The longest inputs to try. Longer ones are slow and find little.
 declare -A most_bytes=([policy]=4096 [ranks]=4096 [trace]=4096 [selection]=2048 [pool]=4096)
 for target in "${targets[@]}"; do
-    [ -n "${most_bytes[$target]:-}" ] || { printf 'run.sh: %s is no target\n' "$target" >&2; exit 2; }
+    [ -n "${most_bytes[$target]:-}" ] || { printf 'run.sh: %s is not a target\n' "$target" >&2; exit 2; }
 done
 
-# An input that takes longer than this, in seconds, or more memory than this, in MB, has failed.
+# An input fails if it takes longer than this, in seconds, or more memory than this, in MB.
 most_seconds=10
 most_memory=2048
 
@@ -112,7 +112,7 @@ run_afl() {
     [ $failed = 0 ]
 }
 
-failed=$build/failed # a file for each target that did
+failed=$build/failed # has a file for each target that failed
 rm -rf "$failed"
 mkdir "$failed"
 for target in "${targets[@]}"; do
@@ -125,7 +125,7 @@ wait
 status=0
 [ -z "$(ls "$failed")" ] || status=1
 if [ -n "$(ls "$crashes")" ]; then
-    printf 'Inputs that failed, from this run or one before, are in %s:\n' "$crashes"
+    printf 'Inputs that failed, in this run or an earlier one, are in %s:\n' "$crashes"
     ls "$crashes"
     status=1
 fi

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes seeds for the fuzz targets: FOLDER/<target>/<name>.
 
-policy, ranks and selection: the cases of tests/vectors/. pool: programs that are written below, in the bytes of
-pool.c, of the model's steps and of bytes.c. What is read here of YAML is what the vectors use of it.
+policy, ranks and selection: the cases of tests/vectors/. pool: the programs below, in the bytes of pool.c, of the
+model's steps and of bytes.c. This reads only as much YAML as the vectors use.
 """
 import json
 import re
@@ -11,7 +11,7 @@ import struct
 import sys
 from pathlib import Path
 
-ANY_BITS = (1 << 64) - 1  # a choice among so many takes eight bytes
+ANY_BITS = (1 << 64) - 1  # a choice among this many takes eight bytes
 
 
 def scalar(text):
@@ -29,7 +29,6 @@ def mapping(text):
 
 
 def cases(path):
-    """The cases of a file of vectors: their names, each with its lines."""
     name, lines = None, []
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("- name: "):
@@ -78,7 +77,7 @@ def any_double(value):
 
 
 def selection_seed(params, blocks, ranks):
-    """As selection.c reads it."""
+    """In the form that selection.c reads."""
     form, values = 0, b""
     fraction = params.get("capacity_fraction", 1.0)
     form |= 0 if params.get("count_priority", True) else 1
@@ -106,7 +105,9 @@ def selection_seeds(vectors):
 
 
 class Program:
-    """A program for a pool; slots by their place in the list of sizes in pool.c, variants from the fastest on."""
+    """A program for a pool. Slots are given by their index in the list of sizes in pool.c, variants from the fastest
+    on.
+    """
 
     MOVE, ATTACH_TO_LESS, REPAIR, SCRIBBLE, MANY = range(5)
     PUT, DRAIN, DROP, CLAIM, VOID, PARAMS, PLACE, GROW, RELEASE, FORGED, TIES, AGAIN = (
@@ -208,7 +209,7 @@ def pool_seeds():
     words = {1: "layout", 20: "dirty", 22: "slot_to_repair", 43: "slots_in_use", 44: "first_free_slot"}
     for word, name in words.items():
         scribbled = two_ranks().place(0, 5).own(Program.SCRIBBLE).choose(0, 3).choose(word, 52)
-        scribbled.bytes += bytes([4 * 63, 0, 0, 5, 0])  # the word becomes 63; then a rank that is not there is put
+        scribbled.bytes += bytes([4 * 63, 0, 0, 5, 0])  # the word becomes 63; then a put of a rank that is not there
         yield "scribbled_on_" + name, scribbled
 
 

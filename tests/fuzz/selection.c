@@ -5,7 +5,7 @@
 #include "support/sets.h"
 #include "bytes.h"
 
-/* What a row changes of the row before it: most ranks of a set are alike, so that there are ties and near misses. */
+/* What a row changes of the row before it. Most ranks of a set are alike, so that there are ties and near misses. */
 enum { NEW_BLOCKS = 1, NEW_REQUESTS = 2, NEW_CAPACITY = 4, NEW_MULTIPLIER = 8, ANY_VALUE = 16, REPEATED = 32 };
 
 static kvca_params read_params(struct bytes *bytes)
@@ -53,10 +53,10 @@ static void change_row(struct rank_set *set, size_t row, struct bytes *bytes, ui
     }
 }
 
-/* Ranks until the input ends, one at least. */
+/* Reads ranks until the input ends, at least one. */
 static void read_rows(struct rank_set *set, struct bytes *bytes)
 {
-    set->preferred_taint_multiplier[0] = 1.0; /* and zeros: the row before the first one */
+    set->preferred_taint_multiplier[0] = 1.0; /* the rest is zeros: the row before the first one */
     do {
         uint64_t form = bytes_below(bytes, 256);
         size_t repeated = (form & REPEATED) != 0 ? (size_t)bytes_below(bytes, MOST_RANKS) : 0;
@@ -71,7 +71,6 @@ static void read_rows(struct rank_set *set, struct bytes *bytes)
     } while (bytes->left > 0 && set->count < MOST_RANKS);
 }
 
-/* Ranks of one worker, or of several. */
 static void name_rows(struct rank_set *set, uint64_t seed)
 {
     for (size_t row = 0; row < set->count; row++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target: any bytes as a trace, which, where it is short, is then replayed by both engines. */
+/* Fuzz target: any bytes as a trace. If it is short, both engines replay it. */
 #include "message.h"
 
 #include "replay/trace_field.h"
@@ -7,7 +7,7 @@
 
 #define NAME "trace"
 
-/* A replay takes a pass for each token of output: no more of them than take a moment. */
+/* A replay takes a pass for each token of output, so their number is limited to what takes a moment. */
 #define MOST_REQUESTS 200
 #define MOST_OUTPUT 2000
 
@@ -24,7 +24,6 @@ static void check_trace(const struct replay_trace *trace)
     assert_true(trace->requests[0].arrival_s == 0);
 }
 
-/* Read a second time a text gives the same. */
 static void check_equal(const struct replay_trace *a, const struct replay_trace *b)
 {
     assert_int_equal(a->count, b->count);
@@ -49,7 +48,10 @@ static void replay_once(const struct replay_options *options, const struct repla
     replay_run_free(&run);
 }
 
-/* A pool so small that short traces fill it, in lockstep; and one with independent ranks and all else turned on. */
+/*
+ * Two pools: one that is so small that short traces fill it, in lockstep; and one with independent ranks and all
+ * options.
+ */
 static void replay(const struct replay_trace *trace)
 {
     static const uint64_t capacities[] = {8, 5, 40};

@@ -12,7 +12,7 @@ static void find(void)
 {
     variants[count++] = kvca_kernel_in_use;
 #if defined(__x86_64__)
-    if (kvca_kernel_in_use == &kvca_avx512) { /* a processor that has this one has that one */
+    if (kvca_kernel_in_use == &kvca_avx512) { /* a processor with AVX-512 has AVX2, too */
         variants[count++] = &kvca_avx2;
     }
 #endif

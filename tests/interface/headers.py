@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the public headers, what they declare, as text; and what the library exports. For the tests of the interface and of
-the manual."""
+"""For the tests of the interface and of the manual: reads the declarations of the public headers as text, and the
+exports of the library.
+"""
 import pathlib
 import re
 import subprocess
@@ -13,7 +14,7 @@ ENUM = re.compile(r"^typedef enum (\w+) \{(.*?)^\} \1;", re.M | re.S)
 OTHER_TYPE = re.compile(r"^typedef (?!struct \w+ \{|enum )([^;]*);", re.M)
 MACRO = re.compile(r"^#define (KVCA_\w+)(?: +(.*))?$", re.M)
 FIELD = re.compile(r"(.*?)\b(\w+)(\[\w+\])?")
-# What is not for users, and what every release changes.
+# Not for users, or changed in every release.
 OTHER_MACROS = re.compile(r"KVCA_(API|\w+_H|VERSION.*)")
 
 
@@ -23,17 +24,17 @@ def one_line(text):
 
 @dataclass
 class Header:
-    """Names are in the order of the header; types and declarations are as written there, without comments."""
+    """Names are in the order of the header. Types and declarations are as written there, without comments."""
     name: str
     functions: dict = field(default_factory=dict)  # name: declaration
-    structs: dict = field(default_factory=dict)  # name: [(type, field)], an array's bounds being part of its type
+    structs: dict = field(default_factory=dict)  # name: [(type, field)]; an array's bounds are part of its type
     enums: dict = field(default_factory=dict)  # name: {value's name: value}
     types: list = field(default_factory=list)
     macros: dict = field(default_factory=dict)  # name: text
 
 
 def read_fields(body):
-    """("char[1024]", "message") of each field."""
+    """("char[1024]", "message") for each field."""
     for declaration in filter(None, map(one_line, body.split(";"))):
         kind, name, bounds = FIELD.fullmatch(declaration).groups(default="")
         yield one_line(kind) + bounds, name
@@ -66,7 +67,7 @@ def read_map(path):
 
 
 def read_symbols(nm, *arguments):
-    """What a library defines: {"kvca_select": "kvca_select@@KVCA_0.1"}, without the names of versions themselves."""
+    """What a library defines: {"kvca_select": "kvca_select@@KVCA_0.1"}, without the names of the versions."""
     table = subprocess.run([nm, "--defined-only", *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
     symbols = [line.split() for line in table.splitlines()]
     return {symbol[2].split("@")[0]: symbol[2] for symbol in symbols if len(symbol) == 3 and symbol[1] != "A"}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How the structures of the headers lie in memory on each kind of machine: layout.py HEADER... writes a C program that
-compiles where the compiler agrees."""
+"""How the structures of the headers lie in memory on each kind of machine. layout.py HEADER... writes a C program that
+compiles only if the compiler agrees.
+"""
 import re
 import sys
 
@@ -31,7 +32,7 @@ int main(void)
 
 
 class Layout:
-    """Of all structures, on one kind of machine."""
+    """All structures on one kind of machine."""
 
     def __init__(self, read, pointer, alignment):
         self.known = {"bool": (1, 1), "char": (1, 1), "double": (8, alignment), "size_t": (pointer, pointer),

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The structures and constants that the examples in Python and Rust repeat are those of the headers: mirrors.py ROUTER_PY
-ROUTER_RS HEADER... (Importing the first loads the library, which the loader must find.)"""
+"""The examples in Python and Rust repeat structures and constants of the headers, and they must be the same:
+mirrors.py ROUTER_PY ROUTER_RS HEADER... (Importing the first one loads the library, so the loader must find it.)
+"""
 import ctypes
 import importlib.util
 import pathlib
@@ -59,7 +60,7 @@ def in_python(kind, enums, module):
 
 
 def read_python(path, structs, enums):
-    """What the example has, and what it should have where it has something."""
+    """What the example has, and what it should have there."""
     module = import_example(path)
     has, should = {}, {}
     for name, value in vars(module).items():
@@ -93,7 +94,7 @@ def main():
     for path, read in ((python, read_python), (rust, read_rust)):
         has, should = read(path, structs, enums)
         should.update(values)
-        faults += [f"{path}: {name} is\n  {value}\nand in the headers\n  {should.get(name)}"
+        faults += [f"{path}: {name} is\n  {value}\nbut in the headers\n  {should.get(name)}"
                    for name, value in has.items() if value != should.get(name)]
         faults += [] if has else [f"{path}: nothing found"]
         print(f"{path}: {len(has)} structures and constants")

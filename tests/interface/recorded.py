@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the interface with its record, interface.txt: what the headers declare, how it lies in memory on each kind of
-machine, and under which versions the library exports it.
+"""Compares the interface with its record, interface.txt: what the headers declare, how it lies in memory on each kind
+of machine, and the versions under which the library exports it.
 
     recorded.py [--record] --nm NM --library LIBRARY HEADER...
 

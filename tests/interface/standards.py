@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each public header, alone and included twice, in each standard by each compiler that is there, without a warning:
-standards.py INCLUDE_FOLDER HEADER..."""
+"""Compiles each public header, alone and included twice, in each standard with each compiler that is there. There must
+be no warning: standards.py INCLUDE_FOLDER HEADER...
+"""
 import itertools
 import pathlib
 import shutil
@@ -34,7 +35,7 @@ def compile_text(command, language, text):
 
 
 def commands():
-    """(language, [compiler, standard]) of those that are there."""
+    """(language, [compiler, standard]) for those that are there."""
     for language, (compilers, standards, _) in LANGUAGES.items():
         for command in itertools.product(filter(shutil.which, compilers), standards):
             command = [command[0], "-std=" + command[1]]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the nginx module share: a case that starts nginx with the module, looks at what it leaves behind,
-and shows configuration, log and ledger where it fails; and the configuration that most of them have. run.py runs
-them."""
+"""Shared by the tests of the nginx module: Case starts nginx, checks what it leaves behind, and prints configuration,
+log and ledger if it fails. CONFIG is the configuration of most tests. run.py runs the tests.
+"""
 
 import collections
 import http.client
@@ -12,7 +12,7 @@ import unittest
 
 import harness
 
-# What run.py was told.
+# Set by run.py.
 MODULE = None
 FAULTS = None
 UNDER = []
@@ -52,9 +52,9 @@ PARTS = {"zone", "http", "before", "kvca", "tokens", "upstream", "servers", "aft
 def config(backends=1, capacity=None, **parts):
     """CONFIG with these parts filled in.
 
-    backends        how many servers it has: @b0@, @b1@ and so on
-    capacity        what kvca_rank says of them: one number for all, or one for each; None says nothing
-    server_options  what stands behind the address of each, max_fails=0 unless told
+    backends        the number of servers: @b0@, @b1@ and so on
+    capacity        what kvca_rank says of them: one number for all, or a list; None writes no line
+    server_options  what follows the address of each; the default is max_fails=0
     """
     servers = range(backends)
     capacities = capacity if isinstance(capacity, (list, tuple)) else [capacity] * backends
@@ -67,13 +67,14 @@ def config(backends=1, capacity=None, **parts):
 
 
 def tokens(blocks):
-    """The header that makes a request take that many blocks."""
+    """The header of a request for this many blocks."""
     return {"X-Prompt-Tokens": str(blocks * harness.BLOCK_SIZE)}
 
 
 class Case(unittest.TestCase):
-    """A test that owns what it starts. When it has passed, nothing may be booked in any nginx that it started, and none
-    may have logged an alert."""
+    """A test that owns what it starts. After it has passed, no nginx that it started may have a booking or an alert in
+    its log.
+    """
 
     maxDiff = None
 
@@ -104,20 +105,18 @@ class Case(unittest.TestCase):
         self.assertEqual(alerts, [], "unexpected in the error log")
 
     def backends(self, *capacities, **more):
-        """Backends with these capacities."""
         group = harness.Backend.several(capacities or (None,), **more)
         for backend in group:
             self.addCleanup(backend.stop)
         return group
 
     def folder(self):
-        """A folder that goes with the test."""
+        """A folder that is removed after the test."""
         folder = tempfile.TemporaryDirectory(prefix="kvca-test-")
         self.addCleanup(folder.cleanup)
         return folder.name
 
     def make(self, text, backends=(), **more):
-        """An nginx with the module, not started."""
         more.setdefault("module", MODULE)
         more["wrapper"] = UNDER + more.get("wrapper", [])
         nginx = harness.Nginx(text, backends=backends, **more)
@@ -128,19 +127,18 @@ class Case(unittest.TestCase):
         return nginx
 
     def start(self, text, backends=(), **more):
-        """An nginx with the module."""
         nginx = self.make(text, backends, **more)
         nginx.start()
         return nginx
 
     def open(self, nginx, path, headers=None, **more):
-        """A request whose answer is not waited for; its connection ends with the test."""
+        """Opens a request without waiting for the answer. The connection ends with the test."""
         connection = nginx.open(path, headers, **more)
         self.addCleanup(connection.close)
         return connection
 
     def fill(self, nginx, counts, path="/?gate=1"):
-        """Sends a request of each of these numbers of blocks, one after another, when the one before is booked."""
+        """Opens a request for each of these numbers of blocks. Each waits until the one before is booked."""
         begun = []
         for blocks in counts:
             expected = sum(nginx.requests()) + 1
@@ -149,7 +147,6 @@ class Case(unittest.TestCase):
         return begun
 
     def finish(self, backends, connections, status=200):
-        """Opens the gates, and reads the answers of all these requests."""
         for backend in backends:
             backend.open_gate()
         answers = [harness.read_answer(connection.getresponse()) for connection in connections]
@@ -158,7 +155,7 @@ class Case(unittest.TestCase):
         return answers
 
     def check_table(self, rows, check):
-        """Calls check(*row) for every row; fails when all were tried, with each row that failed."""
+        """Calls check(*row) for every row. Then fails with all rows that failed."""
         failed = []
         for row in rows:
             try:
@@ -168,7 +165,7 @@ class Case(unittest.TestCase):
         self.assertFalse(failed, "\n".join([f"{len(failed)} of {len(rows)} rows"] + failed))
 
 
-KILLED = "exited on signal 9"  # as nginx says of a worker
+KILLED = "exited on signal 9"  # what nginx logs about a worker
 
 
 class Stream:
@@ -186,11 +183,11 @@ class Stream:
 
 
 class StreamCase(Case):
-    """A test of what becomes of streams when their workers end."""
+    """Tests of what happens to streams when their workers end."""
 
     def start_streams(self, least=4, count=12, module=None, main="", **parts):
-        """An nginx with at least `count` streams, `least` of them on each of its workers."""
-        parts.setdefault("listen", " reuseport")  # the kernel shares connections out among the workers
+        """An nginx with at least `count` streams, and at least `least` on each worker."""
+        parts.setdefault("listen", " reuseport")  # the kernel spreads connections over the workers
         self.all = self.backends(None, None, None)
         nginx = self.start(config(3, 10000, **parts), self.all, module=module or MODULE, main=main)
         nginx.expected_alerts = [KILLED]
@@ -201,7 +198,7 @@ class StreamCase(Case):
     def add_streams(self, nginx, streams, least, count):
         while len(streams) < count or min(self.shares(nginx, streams).values()) < least:
             streams.append(Stream(self, nginx))
-            self.assertLess(len(streams), 300, "all streams come to one worker")
+            self.assertLess(len(streams), 300, "all streams go to one worker")
         self.check_booked(nginx, len(streams))
 
     def shares(self, nginx, streams):
@@ -209,16 +206,16 @@ class StreamCase(Case):
         return {pid: shares[pid] for pid in nginx.worker_pids()}
 
     def check_booked(self, nginx, requests):
-        """That many streams are in the ledger, now or soon, and nothing else."""
+        """Waits until the ledger has this many streams and nothing else."""
         def booked():
             try:
                 return (sum(nginx.requests()), sum(nginx.booked())) == (requests, 10 * requests)
             except (OSError, http.client.HTTPException):
-                return False  # the worker that was asked has just been ended
+                return False  # the worker that got the question has just ended
         harness.wait_for(booked, f"{requests} streams are booked")
 
     def finish_streams(self, streams, broken=()):
-        """Lets all go on: all are whole, but for those of these workers."""
+        """Lets all streams finish. All are whole, except those of the workers in `broken`."""
         for backend in self.all:
             backend.permit(3 * len(streams))
         for stream in streams:

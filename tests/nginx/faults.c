@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deaths of a worker in the middle of a call of the pool, while it holds the ledger's mutex. Linked into a module whose
- * pool calls this before each of its stores. The environment variable KVCA_FAULT_FILE names a file; once it is there, the
- * first process to look takes it, renaming it to FILE.taken, and does what it says:
+ * Kills or stops a worker in the middle of a call of the pool, while it holds the ledger's mutex. The test links this
+ * into a module whose pool calls it before each of its stores. The environment variable KVCA_FAULT_FILE names a file.
+ * When the file appears, the first process to see it renames it to FILE.taken and does what it says:
  *
  *     kill N    dies before its Nth store from then on
  *     hang N    stops there, with the mutex, until it is killed
  *
- * Then FILE.done has its process number.
+ * Then FILE.done holds its process number.
  */
 #define _GNU_SOURCE
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real nginx, toy backends and a load, for tests and benchmarks of the nginx module. To be imported:
+"""A real nginx, toy backends and a load, for tests and benchmarks of the nginx module to import:
 
     backends = Backend.several([1000, 500])
     with Nginx(CONFIG, module=PATH, backends=backends) as nginx:
         print(nginx.ask("/v1/x", {"X-Prompt-Tokens": "160"}).status, nginx.status())
         result = run_load(nginx.port, 40, lambda client, number, random: Ask("/v1/x?hold=0.01"), seconds=3)
 
-All of it is on 127.0.0.1, on free ports, in a folder of its own under the system's temporary one, and ends with its
-`with`. Python's standard library is all that it needs; openssl where it is to make a certificate.
+All of it is on 127.0.0.1, on free ports, in a temporary folder of its own, and ends with its `with`. It needs only
+Python's standard library, and openssl to make a certificate.
 
-Backends, and the clients of a load, run in one event loop, in a thread of its own: a test reads a backend's counts and
-opens its gate from outside.
+Backends and the clients of a load run in one event loop in a separate thread. A test reads a backend's counts and opens
+its gate from outside.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ import threading
 import time
 import urllib.parse
 
-PATIENCE = 30  # seconds until a condition that does not come true is a failure
+PATIENCE = 30  # seconds until a condition that has not come true is a failure
 BLOCK_SIZE = 16
 
 
 def wait_for(condition, what, seconds=PATIENCE):
-    """Returns the first true value of condition(); fails, naming `what`, where none comes."""
+    """Returns the first true value of condition(). Fails, naming `what`, if there is none in time."""
     deadline = time.monotonic() + seconds
     pause = 0.001
     while True:
@@ -46,13 +46,13 @@ def wait_for(condition, what, seconds=PATIENCE):
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"after {seconds} s still not: {what}")
+            raise AssertionError(f"not true after {seconds} s: {what}")
         time.sleep(pause)
         pause = min(pause * 1.5, 0.05)
 
 
 def find_nginx():
-    """The nginx to test, as an absolute path; None where there is none."""
+    """The absolute path of the nginx to test; None if there is none."""
     return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/local/nginx/sbin")
 
 
@@ -60,7 +60,7 @@ _given_ports = set()
 
 
 def free_port():
-    """A port that nobody listens on, never the same again. Below those that Linux takes for outgoing connections."""
+    """A free port, never the same again. It is below those that Linux gives to outgoing connections."""
     while True:
         port = random.SystemRandom().randrange(20000, 32000)
         if port in _given_ports:
@@ -89,7 +89,6 @@ class Loop:
         return cls._shared
 
     def run(self, coroutine, seconds=PATIENCE):
-        """Runs a coroutine in the loop and returns what it returns."""
         return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(seconds)
 
     def call(self, function, *arguments):
@@ -104,14 +103,14 @@ class Loop:
 
 @dataclasses.dataclass
 class Message:
-    """A request or an answer. Names of headers are in lower case."""
+    """A request or an answer. Header names are in lower case."""
     start: list
     headers: dict
     body: bytes = b""
 
 
 class Reader(asyncio.StreamReader):
-    """Tells when the other side has gone, also while nobody reads. Counts the requests that it has read."""
+    """Notices that the other side has gone even if nobody reads. Counts the requests that it has read."""
 
     def __init__(self):
         super().__init__(limit=1 << 20)
@@ -128,7 +127,7 @@ class Reader(asyncio.StreamReader):
 
 
 async def read_head(reader):
-    """The next message without its body; None where the connection ends before it."""
+    """The next message without its body; None if the connection ends first."""
     try:
         lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     except asyncio.IncompleteReadError:
@@ -150,7 +149,7 @@ async def read_chunks(reader):
 
 
 async def read_body(reader, headers, until_end=False):
-    """A message's body. Where its headers do not tell how long it is, it is empty, or goes on until the end."""
+    """A message's body. If its headers do not state the length, it is empty or goes on until the end."""
     if headers.get("transfer-encoding") == "chunked":
         return await read_chunks(reader)
     if "content-length" in headers:
@@ -162,7 +161,7 @@ async def read_body(reader, headers, until_end=False):
 
 
 class Gate:
-    """What an answer may wait for until a test lets it go on."""
+    """Something that an answer waits for until a test opens it."""
 
     def __init__(self):
         self.event = asyncio.Event()
@@ -172,28 +171,29 @@ class Gate:
 
 
 class Backend:
-    """An inference server for tests. It books nothing; it counts what is in flight on it, as a witness.
+    """An inference server for tests. It books nothing. As a witness, it counts what is in flight on it.
 
-    How it answers is asked for in the query of each request, over what is in `always`:
+    The query of each request says how to answer it, and goes before what is in `always`:
 
         hold=S         waits S seconds before it answers
         gate=1         waits before it answers until open_gate()
         status=N       answers with this status
-        close=1        closes the connection instead of an answer; close=reused: if it had a request before
-        events=E       answers with E server-sent events; every=S: one each S seconds; permit=1: one for each permit()
+        close=1        closes the connection instead of an answer; close=reused: only after an earlier request on it
+        events=E       answers with E server-sent events; every=S: one every S seconds; permit=1: one for each permit()
         type=T         the content type of the events
         script=NAME    answers with the pieces of scripts[NAME]: bytes, each a chunk, and Gates that it waits for
         length=N       answers with N bytes
-        upgrade=1      changes to another protocol, in which it sends back what it gets
+        upgrade=1      changes to another protocol, in which it echoes what it gets
         cut=N          with events: closes after the Nth of them, in the middle of the answer
 
-    Requests have X-Prompt-Tokens; what they take are these blocks, one at least. A request counts from its head to the
-    last part of its answer, which is sent when it does not count any more.
+    X-Prompt-Tokens of a request gives its blocks, at least one. A request counts from its head on, and stops counting
+    just before the last part of its answer is sent.
     """
 
     def __init__(self, capacity=None, group=None, unix=None, tls=None):
         """capacity: in blocks, for `over`. group: all backends that a request could have gone to, for `avoidable`.
-        unix: the path of a socket to listen at instead of a port. tls: a server's ssl.SSLContext."""
+        unix: the path of a socket to listen on instead of a port. tls: a server's ssl.SSLContext.
+        """
         self.loop = Loop.shared()
         self.capacity = capacity
         self.group = group if group is not None else [self]
@@ -212,18 +212,17 @@ class Backend:
 
     @classmethod
     def several(cls, capacities, **more):
-        """A backend for each capacity, that know of each other."""
+        """A backend for each capacity, all in one group."""
         group = []
         group.extend(cls(capacity, group, **more) for capacity in capacities)
         return group
 
     def reset(self):
-        """Forgets what was counted, but not what is in flight."""
         self.peak_blocks, self.peak_active = self.blocks, self.active
         self.seen = []  # (method, path) of each request
-        self.bodies = []  # how long their bodies were
-        self.over = 0  # requests that came where they did not fit
-        self.avoidable = 0  # those among them that would have fitted on another backend
+        self.bodies = []  # the length of each body
+        self.over = 0  # requests that came but did not fit
+        self.avoidable = 0  # those of them that would have fitted on another backend
 
     def _find_address(self):
         """Listens for the first time. A port that was free may be taken by now."""
@@ -238,22 +237,21 @@ class Backend:
                     raise
 
     def start(self):
-        """Listens, after stop() once more at the same address."""
+        """Listens, at the same address after stop()."""
         self.loop.run(self._start())
 
     def stop(self):
-        """Closes the socket that it listens at and all connections."""
         self.loop.run(self._stop())
 
     def open_gate(self):
-        """Lets all requests that wait at the gate go on, and those that come."""
+        """Lets all requests at the gate go on, and those that come later."""
         self.loop.call(self._gate.set)
 
     def close_gate(self):
         self.loop.call(self._gate.clear)
 
     def permit(self, events=1):
-        """Lets that many events go out, of answers with permit=1."""
+        """Lets this many events go out in answers with permit=1."""
         for _ in range(events):
             self.loop.call(self._permits.release)
 
@@ -293,7 +291,7 @@ class Backend:
             writer.close()
 
     async def _exchange(self, reader, writer):
-        """One request and its answer. Whether another may follow."""
+        """Handles one request and its answer. Returns whether another may follow."""
         request = await read_head(reader)
         if not request:
             return False
@@ -311,8 +309,6 @@ class Backend:
 
 
 class Flight:
-    """A request in flight on a backend, as the witness counts it."""
-
     def __init__(self, backend, request):
         tokens = request.headers.get("x-prompt-tokens", "")
         self.backend = backend
@@ -335,8 +331,6 @@ class Flight:
 
 
 class Answer:
-    """What a backend does with one request."""
-
     def __init__(self, backend, asked, reader, writer, flight):
         self.backend, self.asked, self.reader, self.writer, self.flight = backend, asked, reader, writer, flight
 
@@ -358,7 +352,7 @@ class Answer:
         return "cut" not in self.asked
 
     async def _wait(self, coroutine):
-        """Waits, but not longer than the other side does."""
+        """Waits, but only as long as the other side is there."""
         tasks = [asyncio.ensure_future(coroutine), asyncio.ensure_future(self.reader.ended.wait())]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -435,21 +429,21 @@ scgi_temp_path @prefix@/scgi;
 
 @dataclasses.dataclass
 class Answered:
-    """A whole answer. Names of headers are in lower case."""
+    """A whole answer. Header names are in lower case."""
     status: int
     headers: dict
     body: bytes
 
 
 class Nginx:
-    """An nginx of its own. As a context it starts, and ends with all its processes.
+    """An nginx of its own. As a context manager it starts, and ends with all its processes.
 
-    config   what stands in `http { }`. In it, @port@ is the port that it listens at, @port:NAME@ another one, @prefix@
+    config   the content of `http { }`. In it @port@ is the port that it listens on, @port:NAME@ another one, @prefix@
              its folder, @b0@, @b1@ ... the addresses of the backends, @NAME@ one of `values`
-    module   a .so to load, or none
-    main     what else stands outside of `http { }`
-    user     whose the workers are, where we are root
-    wrapper  a command that executes the command which is its arguments
+    module   a .so to load, or None
+    main     more lines outside of `http { }`
+    user     the user of the workers, if the tests run as root
+    wrapper  a command that executes the command in its arguments
     """
 
     def __init__(self, config, *, module=None, backends=(), workers=2, main="", values=None, master=True, daemon=False,
@@ -460,7 +454,7 @@ class Nginx:
         self.values = dict(values or {})
         self.folder = tempfile.TemporaryDirectory(prefix="kvca-nginx-")
         self.prefix = pathlib.Path(self.folder.name)
-        self.prefix.chmod(0o755)  # a worker that is not root reads it, too
+        self.prefix.chmod(0o755)  # workers that are not root read it, too
         self.ports = collections.defaultdict(free_port)
         self.process = None
         self.configure(config)
@@ -479,13 +473,12 @@ class Nginx:
     # The configuration.
 
     def configure(self, config):
-        """Writes nginx.conf, without telling a running nginx."""
+        """Writes nginx.conf. A running nginx is not told."""
         self.config = config
         self.config_path = self.prefix / "nginx.conf"
         self.config_path.write_text(self.fill(MAIN.replace("@main@", self.main) + config + "}\n"))
 
     def fill(self, text):
-        """Puts values in the place of their names."""
         values = {"prefix": self.prefix, "workers": self.workers,
                   "load": f"load_module {self.module};\n" if self.module else "",
                   "daemon": "on" if self.daemon else "off", "master": "on" if self.master else "off",
@@ -500,25 +493,25 @@ class Nginx:
         return re.sub(r"@([a-z]\w*(?::\w+)?)@", value, text)
 
     def line(self, text):
-        """The number of the first line of nginx.conf that holds the text."""
+        """The number of the first line of nginx.conf that contains the text."""
         lines = self.config_path.read_text().splitlines()
         return next(number for number, line in enumerate(lines, 1) if text in line)
 
     def check(self):
-        """`nginx -t`: its status and what it says."""
+        """Runs `nginx -t` and returns its status and output."""
         done = subprocess.run(self._command() + ["-t"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                               timeout=PATIENCE, check=False)
         return done.returncode, done.stdout
 
     def _command(self):
-        # By its absolute path, which a change of the binary needs.
+        # A change of the binary needs its absolute path.
         return [*self.wrapper, find_nginx(), "-p", str(self.prefix), "-c", str(self.config_path),
                 "-e", str(self.prefix / "error.log")]
 
     # The process.
 
     def start(self):
-        """Starts it, and returns when it answers. Where another program was given one of its ports, with other ones."""
+        """Starts it, and returns when it answers. Takes other ports if another program has got one of these."""
         for _ in range(5):
             output = self._start()
             if output is None:
@@ -560,7 +553,7 @@ class Nginx:
 
     @property
     def pid(self):
-        """The process to be signalled: the master, or where there is none the only one. None while it is not known."""
+        """The process to signal: the master, or the only process if there is no master. None if not known yet."""
         return self._read_pid("nginx.pid") if self.daemon else self.process.pid
 
     def _read_pid(self, name):
@@ -577,15 +570,13 @@ class Nginx:
         os.kill(pid or self.pid, number)
 
     def worker_pids(self, master=None):
-        """Workers that take requests."""
         return [pid for pid, title in children(master or self.pid) if title == "nginx: worker process"]
 
     def leaving_pids(self, master=None):
-        """Workers of an earlier configuration that end when their last request does."""
+        """Workers of an earlier configuration, which end with their last request."""
         return [pid for pid, title in children(master or self.pid) if title.endswith("is shutting down")]
 
     def reload(self, config=None):
-        """Reloads, and returns when the new workers have taken over."""
         old = set(self.worker_pids())
         self._tell_reload(config)
 
@@ -595,7 +586,7 @@ class Nginx:
         wait_for(taken_over, "new workers take requests after a reload")
 
     def reload_in_vain(self, config, said):
-        """Tells it to reload what is faulty, and returns when the error log says so."""
+        """Reloads a faulty configuration, and returns when the error log says so."""
         before = len(self.error_log())
         self._tell_reload(config)
         wait_for(lambda: said in self.error_log()[before:], f"the error log says after a reload: {said}")
@@ -610,7 +601,6 @@ class Nginx:
         self.folder.cleanup()
 
     def end(self):
-        """Ends all its processes."""
         if not self.process:
             return
         files = ("nginx.pid", "nginx.pid.oldbin") if self.daemon else ()
@@ -637,54 +627,51 @@ class Nginx:
     # Requests.
 
     def connect(self, name="", tls=None):
-        """A connection for requests one after another, to the port of this name."""
         if tls:
             return http.client.HTTPSConnection("127.0.0.1", self.ports[name], timeout=PATIENCE, context=tls)
         return http.client.HTTPConnection("127.0.0.1", self.ports[name], timeout=PATIENCE)
 
     def open(self, path, headers=None, *, method="GET", body=None, name="", tls=None):
-        """Sends a request on a connection of its own. The answer is for the caller to wait for: `getresponse()`."""
+        """Sends a request on a connection of its own. The caller waits for the answer with `getresponse()`."""
         connection = self.connect(name, tls)
         connection.request(method, path, body, headers or {}, encode_chunked="Transfer-Encoding" in (headers or {}))
         return connection
 
     def ask(self, path, headers=None, **more):
-        """Sends a request and reads the whole answer."""
         connection = self.open(path, headers, **more)
         try:
             return read_answer(connection.getresponse())
         finally:
             connection.close()
 
-    # What it shows.
+    # What nginx shows.
 
     def status(self, path="/kvca"):
-        """What `kvca_status json` shows at this path."""
         answer = self.ask(path)
         if answer.status != 200:
             raise AssertionError(f"{path} answers {answer.status}: {answer.body!r}")
         return json.loads(answer.body)
 
     def set_capacity(self, rank, blocks, path="/kvca", **more):
-        """Tells the status location what a rank can hold, as by POST ?rank=RANK&blocks=BLOCKS; `more`: arguments."""
+        """Posts the capacity of a rank to the status location: POST ?rank=RANK&blocks=BLOCKS, with more arguments in
+        `more`.
+        """
         return self.ask(f"{path}?{urllib.parse.urlencode({'rank': rank, 'blocks': blocks, **more}, safe=':/')}",
                         method="POST")
 
     def zone(self, name=None):
-        """A zone of the status; the first one without a name."""
+        """A zone of the status; the first one if no name is given."""
         zones = self.status()["zones"]
         return next(zone for zone in zones if name in (None, zone["name"]))
 
     def ranks(self, zone=None):
-        """The ranks of a zone by their addresses."""
         return {rank["rank"]: rank for rank in self.zone(zone)["ranks"]}
 
     def booked(self, zone=None):
-        """D of each rank of a zone, in the order of their backends where they are known."""
+        """D of each rank of a zone, in the order of the backends if they are known."""
         return self._column("decode_cost_blocks", zone)
 
     def requests(self, zone=None):
-        """N of each rank, likewise."""
         return self._column("active_requests", zone)
 
     def _column(self, key, zone):
@@ -693,12 +680,12 @@ class Nginx:
         return [ranks[address][key] for address in addresses]
 
     def wait_until_idle(self):
-        """Waits until nothing is booked in any zone, and no rank drains."""
+        """Waits until no zone has a booking and no rank drains."""
         def idle():
             ranks = [rank for zone in self.status()["zones"] for rank in zone["ranks"]]
             return all(rank["decode_cost_blocks"] == 0 and rank["active_requests"] == 0 and rank["state"] == "active"
                        for rank in ranks)
-        wait_for(idle, "nothing is booked and nothing drains")
+        wait_for(idle, "nothing is booked and no rank drains")
 
     def error_log(self):
         try:
@@ -707,11 +694,10 @@ class Nginx:
             return ""
 
     def logged(self, level):
-        """Lines of the error log of this level."""
         return [line for line in self.error_log().splitlines() if f" [{level}] " in line]
 
     def access_log(self, lines=0, name="access.log"):
-        """Lines of the access log, when there are that many: they are written after the answer."""
+        """Lines of the access log. Waits until there are this many, because nginx writes them after the answer."""
         def read():
             path = self.prefix / name
             found = path.read_text(errors="replace").splitlines() if path.exists() else []
@@ -719,7 +705,6 @@ class Nginx:
         return wait_for(read, f"{name} has {lines} lines") if lines else read()
 
     def report(self):
-        """All that helps to understand a failure."""
         parts = [f"--- {self.config_path}", self.config_path.read_text(), "--- the end of the error log"]
         parts += [line for line in self.error_log().splitlines() if "closed keepalive" not in line][-40:]
         if self.process and self.process.poll() is None or self.daemon:
@@ -735,12 +720,11 @@ class Nginx:
 
 
 def read_answer(response):
-    """The whole answer of http.client."""
     return Answered(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
 
 
 def process_stat(pid):
-    """State and parent of a process; None where it is gone."""
+    """State and parent of a process; None if it is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
             state, parent = file.read().rpartition(")")[2].split()[:2]
@@ -750,7 +734,7 @@ def process_stat(pid):
 
 
 def is_alive(pid):
-    """Whether a process is there and no zombie."""
+    """Whether a process exists and is not a zombie."""
     stat = process_stat(pid)
     return stat is not None and stat[0] not in "ZX"
 
@@ -792,11 +776,10 @@ class Ask:
 
 @dataclasses.dataclass
 class LoadResult:
-    """What came of a load."""
     seconds: float = 0
     statuses: collections.Counter = dataclasses.field(default_factory=collections.Counter)
     failures: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by exception
-    latencies: list = dataclasses.field(default_factory=list)  # seconds, of each whole answer
+    latencies: list = dataclasses.field(default_factory=list)  # seconds for each whole answer
     peaks: dict = dataclasses.field(default_factory=dict)  # by rank: the largest D that the status showed
     samples: int = 0
 
@@ -809,17 +792,17 @@ def run_load(port, clients, make, *, seconds=3.0, most=None, seed=1, status=None
     """Runs a load and returns its LoadResult.
 
     port     of nginx, on 127.0.0.1
-    clients  how many there are; each sends its next request when the answer to the last one is complete
-    make     make(client, number, random): an Ask. `random` is the client's own generator, made from `seed`
-    seconds  when clients send no more; requests in flight are waited for
-    most     how many requests a client sends at most
-    status   the path of `kvca_status json`, to be looked at throughout
+    clients  their number; each sends its next request after the whole answer to the last one
+    make     make(client, number, random) returns an Ask; `random` is the client's own generator, made from `seed`
+    seconds  when clients stop sending; requests in flight may finish
+    most     the most requests that a client sends
+    status   the path of `kvca_status json`, which is read all the time
     """
     return start_load(port, clients, make, seconds, most, seed, status).result(seconds + 2 * PATIENCE)
 
 
 def start_load(port, clients, make, seconds=3.0, most=None, seed=1, status=None):
-    """The same, to run while the caller does other things: `.result(timeout)` waits for it."""
+    """The same, while the caller does other things: `.result(timeout)` waits for it."""
     return asyncio.run_coroutine_threadsafe(_run_load(port, clients, make, seconds, most, seed, status),
                                             Loop.shared().loop)
 
@@ -893,7 +876,7 @@ async def _sample(port, path, result):
 
 
 def make_certificate(folder):
-    """Makes folder/cert.pem and folder/key.pem for kvca and 127.0.0.1 with openssl. Whether it is there to do so."""
+    """Makes folder/cert.pem and folder/key.pem for kvca and 127.0.0.1. Returns whether openssl is there to do so."""
     if not shutil.which("openssl"):
         return False
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
@@ -904,12 +887,10 @@ def make_certificate(folder):
 
 
 def server_tls(folder):
-    """The context of a backend with the certificate in the folder."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(f"{folder}/cert.pem", f"{folder}/key.pem")
     return context
 
 
 def client_tls(folder):
-    """The context of a client that trusts the certificate in the folder."""
     return ssl.create_default_context(cafile=f"{folder}/cert.pem")

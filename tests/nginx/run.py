@@ -4,10 +4,10 @@
 
     tests/nginx/run.py --module BUILD/src/nginx/ngx_http_kvca_module.so [--faults FILE] [--under COMMAND] [NAME...]
 
-Without a NAME all tests run; with some, those of the files test_NAME.py, and those whose names, as they are printed,
-match one: booking, 'deaths.*killed*'. FILE is the module built with fault points; tests that need it are skipped
-without it. COMMAND runs nginx, as `env LD_PRELOAD=libasan.so` does for a module that was built with sanitizers. The
-status is 77 where nginx or the module is missing.
+Without a NAME all tests run. A NAME selects the tests of the file test_NAME.py, or those whose printed names match it:
+booking, 'deaths.*killed*'. FILE is the module built with fault points; without it the tests that need it are skipped.
+COMMAND runs nginx, such as `env LD_PRELOAD=libasan.so` for a module with sanitizers. The status is 77 if nginx or the
+module is missing.
 """
 
 import argparse
@@ -26,8 +26,6 @@ SKIPPED = 77
 
 
 class Result(unittest.TestResult):
-    """Prints each case when it has run."""
-
     def __init__(self):
         super().__init__()
         self.passed = 0
@@ -56,7 +54,7 @@ class Result(unittest.TestResult):
 
 
 def name_of(test):
-    """As placing.forty_clients_stay_within_the_capacities."""
+    """For example placing.forty_clients_stay_within_the_capacities."""
     module, _, method = test.id().partition(".")
     return f"{module.removeprefix('test_')}.{method.rpartition('.')[2].removeprefix('test_')}"
 
@@ -75,9 +73,8 @@ def wanted(test, names):
 
 
 def missing(options):
-    """Why the tests cannot run; None where they can."""
     if not options.module:
-        return "the nginx module was not built, or not so that nginx can load it here"
+        return "the nginx module was not built, or nginx cannot load it here"
     if not harness.find_nginx():
         return "there is no nginx"
     for path in filter(None, (options.module, options.faults)):

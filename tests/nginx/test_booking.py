@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many blocks a request books, and what the variables tell of it."""
+"""How many blocks a request books, and what the variables say about it."""
 
 import cases
 import harness
 
-MOST = 2**63 - 1  # the largest number that is read as one
+MOST = 2**63 - 1  # the largest number that is accepted
 
 
 class Booking(cases.Case):
     def booked(self, nginx, headers, body=None):
-        """$kvca_booked of a request."""
         answer = nginx.ask("/", {key: str(value) for key, value in headers.items()}, body=body,
                            method="POST" if body else "GET")
         self.assertEqual(answer.status, 200, answer)
@@ -22,7 +21,7 @@ class Booking(cases.Case):
             self.assertEqual(self.booked(nginx, headers, body), expected)
         self.check_table(rows, check)
 
-    def test_prompt_tokens_are_the_value_where_it_is_a_number(self):
+    def test_a_number_gives_the_prompt_tokens(self):
         self.check_booked(cases.config(), [
             (1, {"X-Prompt-Tokens": 0}),
             (1, {"X-Prompt-Tokens": 1}),
@@ -35,7 +34,7 @@ class Booking(cases.Case):
             (2**59, {"X-Prompt-Tokens": MOST}),
         ])
 
-    def test_prompt_tokens_are_the_length_of_the_body_where_the_value_is_no_number(self):
+    def test_without_a_number_the_body_length_gives_the_prompt_tokens(self):
         body = b"x" * 8000
         rows = [(125, {"X-Prompt-Tokens": value}, body)
                 for value in ("abc", "-160", "+160", "1e3", "0x10", "16.0", "160 tokens", MOST + 1, "9" * 40)]
@@ -61,7 +60,7 @@ class Booking(cases.Case):
         text = cases.config().replace("kvca_tokens $http_x_prompt_tokens;", "")
         self.check_booked(text, [(125, {"X-Prompt-Tokens": 160}, b"x" * 8000), (1, {"X-Prompt-Tokens": 160})])
 
-    def test_a_fixed_number_and_a_map(self):
+    def test_the_value_may_be_a_number_or_a_map(self):
         self.check_booked(cases.config().replace("$http_x_prompt_tokens", "320"), [(20, {"X-Prompt-Tokens": 16})])
         text = cases.config(http="map $http_x_kind $size { default 160; long 1600; none none; }")
         self.check_booked(text.replace("$http_x_prompt_tokens", "$size"), [
@@ -91,8 +90,8 @@ class Booking(cases.Case):
         ])
         self.check_booked(cases.config(upstream="kvca_output 32;"), [(12, {"X-Prompt-Tokens": 160})])
 
-    def test_output_that_the_body_asks_for(self):
-        """As docs/nginx.md shows it. A body that nginx does not keep in memory tells nothing."""
+    def test_the_output_may_come_from_the_body(self):
+        """As docs/nginx.md shows it. A body that nginx does not keep in memory is not read."""
         number = '"max_(completion_)?tokens"\\s*:\\s*(?<tokens>[0-9]+)'
         text = cases.config(upstream="kvca_output $max_tokens;", location="client_body_buffer_size 4k;",
                             http=f"map $request_body $max_tokens {{ '~{number}' $tokens; }}")
@@ -109,7 +108,7 @@ class Booking(cases.Case):
             (1, {"X-Prompt-Tokens": 100}), (2, {"X-Prompt-Tokens": 101}), (20, {}, b"x" * 8000)])
         self.check_booked(cases.config(zone=" block_size=1"), [(160, {"X-Prompt-Tokens": 160})])
 
-    def test_bodies_that_are_buffered_are_measured(self):
+    def test_a_buffered_body_is_measured(self):
         backends = self.backends()
         nginx = self.start(cases.config(location="client_max_body_size 10m; client_body_buffer_size 8k;"), backends)
         sizes = [0, 1, 64, 65, 8000, 100000]
@@ -121,7 +120,7 @@ class Booking(cases.Case):
                                  f"{size} bytes, {headers}")
         self.assertEqual(backends[0].bodies, [size for size in sizes for _ in range(2)])
 
-    def test_of_bodies_that_are_not_buffered_the_stated_length_counts(self):
+    def test_an_unbuffered_body_counts_with_its_stated_length(self):
         backends = self.backends()
         nginx = self.start(cases.config(location="proxy_request_buffering off;"), backends)
         stated = nginx.ask("/", method="POST", body=b"x" * 8000)
@@ -131,20 +130,20 @@ class Booking(cases.Case):
         late.putrequest("POST", "/")
         late.putheader("Transfer-Encoding", "chunked")
         late.endheaders()
-        harness.wait_for(lambda: nginx.booked() == [1], "booked before there is a body")
+        harness.wait_for(lambda: nginx.booked() == [1], "the request is booked before its body comes")
         late.send(b"1f40\r\n" + b"x" * 8000 + b"\r\n0\r\n\r\n")
         answer = harness.read_answer(late.getresponse())
         self.assertEqual((answer.status, answer.headers["x-booked"]), (200, "1"))
         self.assertEqual(backends[0].bodies, [8000, 8000])
 
-    def test_bookings_past_what_the_ledger_can_count(self):
+    def test_a_booking_that_would_overflow(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, zone=" block_size=1", http="""
             upstream strict { kvca zone=ranks overflow=reject; kvca_tokens $http_x_prompt_tokens; server @b0@; }
             """, server="location /strict { proxy_pass http://strict; }"), backends)
         huge = {"X-Prompt-Tokens": str(MOST)}
         held = [self.open(nginx, "/?gate=1", huge) for _ in range(2)]
-        harness.wait_for(lambda: nginx.requests() == [2], "two requests booked")
+        harness.wait_for(lambda: nginx.requests() == [2], "two requests are booked")
         self.assertEqual(nginx.booked(), [2 * MOST])
         answer = nginx.ask("/", huge)
         self.assertEqual((answer.status, answer.headers["x-outcome"]), (502, "none_eligible"))
@@ -161,7 +160,7 @@ class Booking(cases.Case):
             location /other { proxy_pass http://other; }
             location /plain { return 200 plain; }
             """)
-        nginx = self.start(text, backends, workers=1)  # which writes its lines in order
+        nginx = self.start(text, backends, workers=1)  # one worker writes its lines in order
         for path in ("/fits", "/other", "/plain"):
             self.assertEqual(nginx.ask(path, cases.tokens(10)).status, 200)
         nginx.ask("/large", cases.tokens(101))
@@ -186,7 +185,7 @@ class Booking(cases.Case):
         rank = backends[0].address
         self.assertEqual(nginx.access_log(2), [f"/sorry 500 [{rank}] [fit] [3]", f"/b 404 [{rank}] [fit] [4]"])
 
-    def test_the_last_of_several_passes_through_kvca_is_told(self):
+    def test_variables_describe_the_last_of_several_passes(self):
         backends = self.backends(None, None)
         text = cases.config(1, 100, location="proxy_intercept_errors on; error_page 500 = /again;", http="""
             upstream second { kvca zone=ranks; kvca_tokens 80; kvca_rank @b1@ total_kv_blocks=3; server @b1@; }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is accepted in nginx.conf and in the policy file, and what is said of the rest."""
+"""Which nginx.conf and policy files are accepted, and the messages for the others."""
 
 import cases
 
@@ -10,7 +10,7 @@ SERVER = "server { listen 127.0.0.1:@port@; location / { proxy_pass http://u; } 
 
 class Configuration(cases.Case):
     def check_refused(self, text, said, place="#!", policy=None):
-        """nginx -t says `said`, and the line of `place` where there is one."""
+        """nginx -t prints `said`, with the line of `place` if that is given."""
         nginx = self.make(text)
         if policy is not None:
             (nginx.prefix / "policy.yaml").write_text(policy)
@@ -43,7 +43,7 @@ class Configuration(cases.Case):
              "accepted is block_size=TOKENS"),
         ], lambda line, said: self.check_refused(f"{line} #!\n{UPSTREAM}\n{SERVER % ''}", said))
 
-    def test_zones_that_do_not_go_together(self):
+    def test_conflicting_zones_are_refused(self):
         self.check_table([
             (f"{ZONE}\nkvca_zone ranks 1m; #!\n{UPSTREAM}\n{SERVER % ''}", "duplicate zone \"ranks\"", "#!"),
             (f"{ZONE}\nkvca_zone ranks 2m; #!\n{UPSTREAM}\n{SERVER % ''}", "ranks\" conflicts", "#!"),
@@ -105,8 +105,8 @@ class Configuration(cases.Case):
         self.check_refused(f"{ZONE}\nupstream u {{\nkvca zone=ranks;\n}} #!\n{SERVER % ''}",
                            "no servers are inside upstream", None)
 
-    def test_another_method_after_kvca(self):
-        """nginx only warns."""
+    def test_another_method_after_kvca_is_refused(self):
+        """nginx itself only warns."""
         for method in ("least_conn", "ip_hash", "random", "hash $uri"):
             self.check_refused(f"{ZONE}\nupstream u {{\nkvca zone=ranks; #!\nserver 127.0.0.1:1; {method};\n}}\n"
                                f"{SERVER % ''}",
@@ -167,7 +167,7 @@ class Configuration(cases.Case):
             f"{ZONE}\n{UPSTREAM}\n{SERVER % ('location /s {' + chr(10) + line + ' #!' + chr(10) + '}')}", said))
 
     def test_policies(self):
-        """A fault is told with its place in the policy and that of the line that named it."""
+        """The message names both places: in the policy file, and the line that names the file."""
         path = "@prefix@/policy.yaml"
         self.check_table([
             ("capacity_fraction: 2\n", f"{path}:1:20: capacity_fraction must be"),
@@ -226,8 +226,8 @@ worker_selection:
             f"upstream v {{ kvca zone=ranks; server 127.0.0.1:1;\nkvca_rank 127.0.0.1:1 total_kv_blocks=6; #!\n }}\n"
             f"{SERVER % ''}", "is given total_kv_blocks=5 and total_kv_blocks=6")
 
-    def test_a_zone_that_is_too_small(self):
-        """The size that the message names is enough, and not much more than that."""
+    def test_a_zone_that_is_too_small_is_refused(self):
+        """The size in the message is enough, and not much too large."""
         servers = "\n".join(f"server 127.0.0.1:{port};" for port in range(1, 1001))
         text = f"kvca_zone ranks %s;\nupstream u {{ kvca zone=ranks;\n{servers}\n}}\n{SERVER % ''}"
         nginx = self.make(text % "32k")
@@ -241,13 +241,13 @@ worker_selection:
         more_owners = self.make(text % f"{kilobytes}k", workers=16)
         self.assertEqual(more_owners.check()[0], 1)
 
-    def test_what_must_stand_below_kvca(self):
+    def test_some_lines_must_stand_below_kvca(self):
         for line in ("kvca_tokens 1;", "kvca_output 1;", "kvca_rank 127.0.0.1:1 total_kv_blocks=1;"):
             for kvca in ("", "kvca zone=ranks;"):
                 self.check_refused(f"{ZONE}\nupstream u {{\n{line} #!\n{kvca}\nserver 127.0.0.1:1;\n}}\n{SERVER % ''}",
                                    f"\"{line.split()[0]}\" directive needs \"kvca zone=NAME\" above it")
 
-    def test_other_lines_in_any_order(self):
+    def test_other_lines_may_stand_in_any_order(self):
         nginx = self.make(f"""
             upstream u {{
                 server @b0@;
@@ -264,7 +264,7 @@ worker_selection:
         self.assertEqual(nginx.ask("/").status, 200)
         self.assertEqual(nginx.zone()["ranks"][0]["total_kv_blocks"], 100)
 
-    def test_an_empty_zone_name(self):
+    def test_an_empty_zone_name_is_refused(self):
         self.check_refused(f"kvca_zone \"\" 1m; #!\n{UPSTREAM}\n{SERVER % ''}", "accepted is a name")
 
     def test_ranks_by_name_and_default_port(self):
@@ -275,7 +275,7 @@ worker_selection:
             status, output = nginx.check()
             self.assertEqual(status, 0, output)
 
-    def test_the_example_of_the_documentation(self):
+    def test_the_example_in_the_documentation_is_accepted(self):
         nginx = self.make("""
             kvca_zone ranks 1m block_size=16;
             upstream vllm {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Corners of nginx where the module was wrong once, and some near them."""
+"""Corners of nginx in which the module once failed, and some near them."""
 
 import http.client
 import threading
@@ -10,8 +10,8 @@ import harness
 
 
 class Corners(cases.Case):
-    def test_a_reject_lets_go_of_the_cache(self):
-        """Requests that wait for another's answer in the cache go on at once, and nginx finds no stalled update."""
+    def test_a_reject_releases_the_cache(self):
+        """Requests that wait for the cache go on at once, and nginx finds no stalled update."""
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 10, kvca=" overflow=reject", http="""
             proxy_cache_path @prefix@/cache keys_zone=cache:1m;
@@ -29,7 +29,7 @@ class Corners(cases.Case):
         nginx.wait_until_idle()
         self.assertEqual(nginx.ask("/shared?length=1", cases.tokens(1)).status, 200)
 
-    def test_a_reject_of_what_has_expired_in_the_cache(self):
+    def test_a_reject_while_the_cache_entry_has_expired(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 10, kvca=" overflow=reject", http="""
             proxy_cache_path @prefix@/cache keys_zone=cache:1m;
@@ -71,7 +71,7 @@ class Corners(cases.Case):
         nginx.reload()
 
     def test_a_reload_that_replaces_all_servers_fails_no_request(self):
-        """Old workers take requests for a while after the ledger has the new ranks."""
+        """Old workers take requests for a while after the ledger has changed to the new ranks."""
         backends = self.backends(None, None)
         text = cases.config(servers="server @b0@ max_fails=0;")
         nginx = self.start(text, backends, workers=2)
@@ -107,7 +107,7 @@ class Corners(cases.Case):
         connection.send(b"de")
         self.assertEqual(harness.read_answer(connection.getresponse()).status, 200)
 
-    def test_sizes_that_are_asked_for_are_enough(self):
+    def test_the_size_in_the_message_is_enough(self):
         for workers in (1, 64, 512, 5000):
             for ranks in (0, 1, 2, 50, 1000):
                 servers = "".join(f"server 127.1.{i >> 8}.{i & 255}:80;" for i in range(ranks))
@@ -147,15 +147,15 @@ class Corners(cases.Case):
                 answer = nginx.ask("/", cases.tokens(2), method="POST" if body else "GET", body=body)
                 self.assertEqual((answer.status, answer.headers.get("retry-after")), (503, "1"))
 
-    def test_options_without_a_value_are_no_defaults(self):
-        """As a template makes them of a variable that is not set."""
+    def test_options_without_a_value_are_refused(self):
+        """A template writes such options if its variable is not set."""
         for option in ("policy=", "role="):
             nginx = self.make(cases.config(servers="server 127.0.0.1:1;", kvca=" " + option))
             returned, said = nginx.check()
             self.assertEqual(returned, 1, option)
             self.assertIn(f'invalid parameter "{option}" of "kvca"', said)
 
-    def test_options_that_are_given_twice(self):
+    def test_options_given_twice_are_refused(self):
         for line in ("upstream u { kvca zone=z zone=z; server @b0@; }",
                      "upstream u { kvca zone=z status=503 overflow=reject status=429; server @b0@; }",
                      "upstream u { kvca zone=z; kvca_tokens max=1 $arg_a max=1; server @b0@; }",

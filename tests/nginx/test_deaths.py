@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that die, and what they had booked."""
+"""Workers that die, and their bookings."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from harness import Ask, run_load
 
 
 class Deaths(cases.StreamCase):
-    def test_a_killed_worker(self):
+    def test_a_killed_worker_loses_its_bookings(self):
         nginx, streams = self.start_streams()
         victim, others = nginx.worker_pids()[0], nginx.worker_pids()[1:]
         lost = self.shares(nginx, streams)[victim]
@@ -22,12 +22,12 @@ class Deaths(cases.StreamCase):
         self.assertEqual(nginx.ask("/", cases.tokens(10)).headers["x-outcome"], "fit")
         self.finish_streams(streams, [victim])
 
-    def test_all_workers_killed(self):
+    def test_killed_workers_lose_all_bookings(self):
         nginx, streams = self.start_streams()
         victims = nginx.worker_pids()
         for victim in victims:
             nginx.signal(signal.SIGKILL, victim)
-        harness.wait_for(lambda: len(set(nginx.worker_pids()) - set(victims)) == 2, "other workers run")
+        harness.wait_for(lambda: len(set(nginx.worker_pids()) - set(victims)) == 2, "new workers run")
         nginx.wait_until_idle()
         self.assertEqual(nginx.zone()["counters"]["voided"], len(streams))
         self.finish_streams(streams, victims)
@@ -38,11 +38,11 @@ class Deaths(cases.StreamCase):
         lost = self.shares(nginx, streams)[victim]
         nginx.signal(signal.SIGTERM, victim)
         self.check_booked(nginx, len(streams) - lost)
-        self.assertNotIn("died, and gave back", nginx.error_log())  # it did so itself
+        self.assertNotIn("died, and gave back", nginx.error_log())  # the worker gave them back itself
         self.finish_streams(streams, [victim])
 
     def test_a_worker_that_quits_keeps_its_streams(self):
-        # With reuseport the system would go on giving connections to it that nobody takes.
+        # With reuseport the system would go on giving it connections that nobody takes.
         nginx, streams = self.start_streams(least=0, listen="")
         leaver = streams[0].worker
         nginx.signal(signal.SIGQUIT, leaver)
@@ -59,14 +59,14 @@ class Deaths(cases.StreamCase):
         victim = nginx.leaving_pids()[0]
         lost = sum(stream.worker == victim for stream in streams)
         self.check_booked(nginx, len(streams))
-        nginx.signal(signal.SIGKILL, victim)  # it is not replaced: the sweep of another one finds it
+        nginx.signal(signal.SIGKILL, victim)  # nginx does not replace it: another worker's sweep finds it
         self.check_booked(nginx, len(streams) - lost)
         self.assertEqual(nginx.zone()["counters"]["voided"], lost)
         self.assertIn(f"process {victim} died, and gave back {lost} requests, {10 * lost} blocks", nginx.error_log())
         self.finish_streams(streams, [victim])
 
     def test_workers_of_several_users(self):
-        """One may not signal another's process; that does not mean that it is dead."""
+        """A worker may not signal another user's process, which does not mean that the process is dead."""
         if os.geteuid() != 0:
             self.skipTest("this user cannot start workers of others")
         nginx, streams = self.start_streams()
@@ -79,7 +79,7 @@ class Deaths(cases.StreamCase):
         self.assertEqual(nginx.zone()["counters"]["voided"], lost)
         self.finish_streams(streams, [victim])
 
-    def test_bookings_that_have_grown(self):
+    def test_grown_bookings_are_given_back(self):
         nginx, streams = self.start_streams(upstream="kvca_output growth=sse;")
         for backend in self.all:
             backend.permit(2)
@@ -88,11 +88,11 @@ class Deaths(cases.StreamCase):
         for victim in victims:
             nginx.signal(signal.SIGKILL, victim)
         harness.wait_for(lambda: not set(victims) & set(nginx.worker_pids()) and len(nginx.worker_pids()) == 2,
-                         "other workers run")
+                         "new workers run")
         nginx.wait_until_idle()
 
     def test_workers_killed_throughout_a_load(self):
-        """Wherever they are when they die, even in the ledger: what is left adds up, and nobody waits for ever."""
+        """A worker may die anywhere, even inside the ledger. The rest still adds up, and nobody waits for ever."""
         backends = self.backends(1000, 1000, 500, 800)
         nginx = self.start(cases.config(4, [1000, 1000, 500, 800], upstream="kvca_output growth=sse;",
                                         after="keepalive 16;"), backends)
@@ -128,7 +128,7 @@ class Deaths(cases.StreamCase):
         self.assertEqual(sum(backend.over for backend in backends), 0)
 
     def test_a_new_binary_begins_with_an_empty_ledger(self):
-        """Streams of the old one end well. Until they do, the new one does not know of them."""
+        """Streams of the old binary finish well. The new one does not know of them."""
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 1000), backends, daemon=True)
         streams = [cases.Stream(self, nginx) for _ in range(8)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that die inside the ledger, with its mutex: faults.c, in the module that is run here, tells how."""
+"""Workers that die inside the ledger while they hold its mutex. This module is built with faults.c, which says how."""
 
 import signal
 
@@ -18,27 +18,25 @@ class Faults(cases.StreamCase):
         return nginx, streams
 
     def order(self, nginx, action):
-        """Tells the next process that changes the ledger what to do."""
         (nginx.prefix / "fault.done").unlink(missing_ok=True)
         (nginx.prefix / "order").write_text(action)
         (nginx.prefix / "order").rename(nginx.prefix / "fault")
 
     def victim(self, nginx):
-        """The process that has done it; None before."""
+        """The process that has done it; None before that."""
         try:
             return int((nginx.prefix / "fault.done").read_text())
         except (FileNotFoundError, ValueError):
             return None
 
     def send_until_done(self, nginx):
-        """Sends requests until one has met the fault; which process it was."""
+        """Sends requests until one has met the fault, and returns the process."""
         def send():
             self.open(nginx, "/?events=17", cases.tokens(7))
             return self.victim(nginx)
         return harness.wait_for(send, "a process meets the fault")
 
     def check_survived(self, nginx, streams, victim):
-        """The worker is replaced, what it had is given back, and the rest is still there."""
         harness.wait_for(lambda: victim not in nginx.worker_pids() and len(nginx.worker_pids()) == 2,
                          "the worker is replaced")
         survivors = [stream for stream in streams if stream.worker != victim]
@@ -54,8 +52,8 @@ class Faults(cases.StreamCase):
         self.assertEqual(nginx.booked(), [10000] * 3)
         self.finish(self.all, held)
 
-    def test_updates_that_are_torn(self):
-        """Before the first store of a call, the second, and so on, through placing, growing and releasing."""
+    def test_torn_updates_are_repaired(self):
+        """A death before the first store of a call, the second, and so on, through placing, growing and releasing."""
         nginx, streams = self.start_with_faults(upstream="kvca_output growth=sse;")
         for stores in list(range(1, 16)) + [20, 26, 33, 41]:
             self.order(nginx, f"kill {stores}")
@@ -68,7 +66,6 @@ class Faults(cases.StreamCase):
         return self.send_until_done(nginx)
 
     def reload_while_it_hangs(self, nginx, victim, said):
-        """Reloads, and kills the worker when the error log says so."""
         old = set(nginx.worker_pids())
         nginx.signal(signal.SIGHUP)
         harness.wait_for(lambda: said in nginx.error_log(), f"the master says: {said}")
@@ -88,8 +85,8 @@ class Faults(cases.StreamCase):
         streams = self.check_survived(nginx, streams, victim)
         self.check_finished(nginx, streams)
 
-    def test_a_reload_while_a_worker_that_holds_the_mutex_dies(self):
-        """The master waits for the mutex; it does not wait for ever, though it learns of deaths by itself only."""
+    def test_a_reload_waits_until_the_worker_with_the_mutex_dies(self):
+        """The master waits for the mutex, but not for ever, although nobody else tells it of the death."""
         nginx, streams = self.start_with_faults()
         victim = self.hang(nginx)
         self.reload_while_it_hangs(nginx, victim, "reconfiguring")
@@ -97,8 +94,8 @@ class Faults(cases.StreamCase):
         self.assertEqual(nginx.logged("emerg"), [])
         self.check_finished(nginx, streams)
 
-    def test_a_reload_while_a_worker_holds_the_mutex_on(self):
-        """The master gives up in the end, says so, and the next reload makes up for it."""
+    def test_a_reload_gives_up_if_a_worker_keeps_the_mutex(self):
+        """The master gives up in the end and says so. The next reload makes up for it."""
         nginx, streams = self.start_with_faults()
         nginx.expected_alerts.append("could not be locked")
         victim = self.hang(nginx)

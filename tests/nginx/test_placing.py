@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where requests go, and what the ledger and the backends then hold."""
+"""Where requests go, and what the ledger and the backends hold then."""
 
 import collections
 import shutil
@@ -9,7 +9,7 @@ import cases
 import harness
 from harness import Ask, run_load
 
-BLOCK_SECONDS = 0.002  # how long a request of a load is held, for each of its blocks
+BLOCK_SECONDS = 0.002  # how long a request of a load is held for each of its blocks
 
 
 def held_ask(path, blocks):
@@ -17,14 +17,13 @@ def held_ask(path, blocks):
 
 
 def mixed(least, most):
-    """A load of requests with between `least` and `most` blocks."""
     return lambda _client, _number, random: held_ask("/", random.randint(least, most))
 
 
 class Placing(cases.Case):
     def test_forty_clients_stay_within_the_capacities(self):
-        # With at most 66 blocks a request always fits somewhere: 45 others cannot leave less on all four ranks, and
-        # those are 39, and some that their clients have seen the end of before nginx has.
+        # 66 blocks always fit somewhere: to leave less on all four ranks takes more than 45 other requests. There are
+        # 39, and a few whose clients have seen the end before nginx has.
         capacities = [1000, 1000, 500, 800]
         backends = self.backends(*capacities)
         nginx = self.start(cases.config(4, capacities, after="keepalive 32;"), backends)
@@ -39,7 +38,7 @@ class Placing(cases.Case):
             self.assertEqual(backend.over, 0)
             self.assertGreater(len(backend.seen), 0)
 
-    def test_twice_the_capacity_falls_back(self):
+    def test_at_twice_the_capacity_requests_fall_back(self):
         capacities = [400, 400, 200, 320]
         backends = self.backends(*capacities)
         nginx = self.start(cases.config(4, capacities), backends)
@@ -52,7 +51,7 @@ class Placing(cases.Case):
         self.assertEqual(outcomes, {"[fit]": result.requests - counters["fallbacks"],
                                     "[fallback]": counters["fallbacks"]})
 
-    def test_twice_the_capacity_is_rejected(self):
+    def test_at_twice_the_capacity_requests_are_rejected(self):
         capacities = [400, 400, 200, 320]
         backends = self.backends(*capacities)
         nginx = self.start(cases.config(4, capacities, kvca=" overflow=reject"), backends)
@@ -67,7 +66,7 @@ class Placing(cases.Case):
         self.assertEqual(outcomes, {"[fit]": result.statuses[200], "[none_fits]": result.statuses[503]})
 
     def test_unequal_ranks_where_least_conn_overbooks(self):
-        # 29 requests with at most 80 blocks leave room for 80 on one of the ranks always.
+        # 80 blocks always fit somewhere: 29 requests of at most 80 leave as much on one of the ranks.
         capacities = [100, 100, 200, 200, 400, 400, 800, 800]
         backends = self.backends(*capacities)
         servers = "".join(f"server {backend.address} max_fails=0; " for backend in backends)
@@ -76,11 +75,11 @@ class Placing(cases.Case):
         nginx = self.start(text, backends)
         least = self.overbooked(nginx, backends, "/least")
         ours = self.overbooked(nginx, backends, "/")
-        self.assertGreater(least, 100, "the load does not tell the two apart")
+        self.assertGreater(least, 100, "the load shows no difference between the two")
         self.assertEqual(ours, 0)
 
     def overbooked(self, nginx, backends, path):
-        """How many requests of a load a backend saw come where they did not fit, while another had room."""
+        """How many requests of a load did not fit on the backend that they came to, while another one had room."""
         for backend in backends:
             backend.reset()
 
@@ -90,7 +89,7 @@ class Placing(cases.Case):
         self.assertEqual((result.statuses, result.failures), ({200: 26 * 110}, {}))
         return sum(backend.avoidable for backend in backends)
 
-    def test_overflow_goes_where_least_is_booked(self):
+    def test_overflow_goes_to_the_rank_with_the_fewest_blocks(self):
         backends = self.backends(None, None, None, None)
         nginx = self.start(cases.config(4, 100), backends)
         held = self.fill(nginx, [50] * 40)
@@ -106,7 +105,7 @@ class Placing(cases.Case):
         self.assertEqual(nginx.ask("/", cases.tokens(200)).headers["x-rank"], backends[1].address)
 
     def check_choice(self, policy, capacities, held, asked, expected):
-        """With requests of these (blocks, rank) in flight, which rank takes one more?"""
+        """Checks which rank takes one more request, while requests of these (blocks, rank) are in flight."""
         kvca = " policy=policy.yaml" if policy else ""
         single = [f"upstream only{index} {{ kvca zone=ranks{kvca}; kvca_tokens $http_x_prompt_tokens; "
                   f"server @b{index}@; }}" for index in range(2)]
@@ -127,12 +126,12 @@ class Placing(cases.Case):
     def test_what_decides_among_ranks_that_fit(self):
         weighs = "{count_priority: false, decode_active_request_weight: 1000}"
         self.check_table([
-            # policy, capacities, in flight, blocks asked for, rank that takes them
+            # policy, capacities, in flight, blocks of the request, rank that takes it
             (None, [1000, 1000], [(10, 0), (10, 0), (500, 1)], 10, 1),  # the fewest requests
             (None, [1000, 1000], [(30, 0), (20, 1)], 10, 1),  # then the fewest blocks
             (None, [1000, 100], [(10, 0), (10, 0), (95, 1)], 5, 1),
-            (None, [1000, 100], [(10, 0), (10, 0), (95, 1)], 6, 0),  # what does not fit is passed over
-            (None, [100, 100], [(10, 0), (95, 0), (104, 1)], 10, 1),  # none fits: the fewest blocks
+            (None, [1000, 100], [(10, 0), (10, 0), (95, 1)], 6, 0),  # a rank that it does not fit is passed over
+            (None, [100, 100], [(10, 0), (95, 0), (104, 1)], 10, 1),  # if none fits, the fewest blocks
             ("count_priority: false", [1000, 1000], [(10, 0), (10, 0), (500, 1)], 10, 0),
             (weighs, [9000, 9000], [(10, 0), (10, 0), (500, 1)], 10, 1),
             ("capacity_fraction: 0.5", [1000, 100], [(10, 0), (10, 0), (45, 1)], 5, 1),
@@ -142,13 +141,13 @@ class Placing(cases.Case):
             ("capacity_blocks: 100", [1000, 200], [(10, 0), (10, 0), (95, 1)], 6, 1),
         ], self.check_choice)
 
-    def test_ranks_that_are_as_good_are_drawn_from(self):
+    def test_equally_good_ranks_are_drawn_at_random(self):
         backends = self.backends(*[None] * 4)
         nginx = self.start(cases.config(4, 100), backends)
         for _ in range(400):
             nginx.ask("/", cases.tokens(10))
         counts = [len(backend.seen) for backend in backends]
-        # Each is 100 in the mean, with a deviation of 8.7: outside of this once in 10^13 runs.
+        # The mean of each is 100 and the deviation 8.7: a count outside these bounds comes once in 10^13 runs.
         self.assertTrue(all(35 <= count <= 165 for count in counts), counts)
 
     def test_more_than_64_ranks(self):
@@ -196,7 +195,7 @@ class Placing(cases.Case):
         self.finish(backends, held)
 
     def test_two_upstreams_share_a_zone(self):
-        """Both have rank 0; each has one more."""
+        """Both have rank 0, and each has one more."""
         backends = self.backends(None, None, None)
         text = cases.config(2, 100, http="""
             upstream second {
@@ -207,7 +206,7 @@ class Placing(cases.Case):
         nginx = self.start(text, backends)
         self.assertEqual(len(nginx.ranks()), 3)
         held = self.fill(nginx, [40, 40], "/?gate=1")
-        held += self.fill(nginx, [70], "/second?gate=1")  # rank 0 has 40 of another upstream: it fits on rank 2 alone
+        held += self.fill(nginx, [70], "/second?gate=1")  # rank 0 has 40 of another upstream: it fits only on rank 2
         self.assertEqual(nginx.booked(), [40, 40, 70])
         held += self.fill(nginx, [60], "/second?gate=1")
         self.assertEqual(nginx.booked(), [100, 40, 70])
@@ -225,12 +224,12 @@ class Placing(cases.Case):
         nginx = self.start(text, backends)
         held = self.fill(nginx, [40])
         held.append(self.open(nginx, "/second?gate=1", cases.tokens(40)))
-        harness.wait_for(lambda: nginx.booked("others") == [20], "booked in the other zone")
+        harness.wait_for(lambda: nginx.booked("others") == [20], "the other zone has the booking")
         self.assertEqual(nginx.booked("ranks"), [40])
         self.finish(backends, held)
 
-    def test_an_upstream_with_a_zone(self):
-        """The workers share who failed: the second try to a dead server comes from none of them."""
+    def test_workers_share_failures_in_an_upstream_with_a_zone(self):
+        """The workers share the list of failed servers: none of them tries a dead server a second time."""
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 100, listen=" reuseport", before="zone pool 128k;",
                                         server_options="max_fails=1 fail_timeout=60s", after="keepalive 8;"), backends)
@@ -242,7 +241,7 @@ class Placing(cases.Case):
         result = run_load(nginx.port, 20, mixed(1, 9), seconds=1)
         self.assertEqual((set(result.statuses), result.failures), ({200}, {}))
 
-    def test_max_conns(self):
+    def test_max_conns_is_kept(self):
         backends = self.backends(None, None)
         for before in ("", "zone pool 128k;"):
             with self.subTest(before or "of one worker"):
@@ -260,8 +259,8 @@ class Placing(cases.Case):
                 for backend in backends:
                     backend.close_gate()
 
-    def test_max_conns_that_workers_share(self):
-        """Each may find that others took the last connection of a rank after it has booked there."""
+    def test_max_conns_is_kept_by_all_workers(self):
+        """After a booking, a worker may find that others took the last connection of the rank."""
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 1000, listen=" reuseport", before="zone pool 128k;",
                                         server_options="max_fails=0 max_conns=2"), backends)
@@ -270,7 +269,7 @@ class Placing(cases.Case):
         self.assertLessEqual(max(backend.peak_active for backend in backends), 2)
         self.assertEqual(sum(len(backend.seen) for backend in backends), result.statuses[200])
 
-    def test_down(self):
+    def test_a_server_that_is_down_gets_nothing(self):
         backends = self.backends(None, None, None)
         nginx = self.start(cases.config(3, 100, servers="server @b0@; server @b1@ down; server @b2@;"), backends)
         held = self.fill(nginx, [30] * 8)
@@ -299,13 +298,13 @@ class Placing(cases.Case):
         self.assertIn(f'server "twofold:{port}" has 2 addresses, and is as many ranks', warned)
         self.assertIn(f"in {nginx.config_path}:{nginx.line('kvca zone=')}", warned)
 
-    def test_an_upstream_named_by_a_variable(self):
+    def test_a_variable_may_name_the_upstream(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 100, server="location /by { set $name pool; proxy_pass http://$name; }"),
                            backends)
         self.assertEqual(nginx.ask("/by", cases.tokens(10)).headers["x-booked"], "10")
 
-    def test_no_master_process(self):
+    def test_it_works_without_a_master_process(self):
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 100), backends, master=False)
         held = self.fill(nginx, [30] * 6)

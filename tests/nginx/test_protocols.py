@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients and backends that speak otherwise: TLS, HTTP/2, HTTP/1.0, subrequests."""
+"""Other protocols and requests: TLS, HTTP/2, HTTP/1.0, subrequests."""
 
 import shutil
 import subprocess
@@ -33,13 +33,13 @@ class Tls(cases.Case):
         nginx.start()
         return nginx
 
-    def test_tls_to_the_backends(self):
+    def test_backends_may_speak_tls(self):
         tls = harness.server_tls(self.certificate)
         backends = self.backends(None, None, tls=tls)
         text = cases.config(2, 100, after="keepalive 8;", location="""
             proxy_ssl_trusted_certificate @prefix@/cert.pem; proxy_ssl_verify on; proxy_ssl_name kvca;
             """, upstream="kvca_output growth=sse;").replace("http://pool", "https://pool")
-        nginx = self.start_tls(text, backends, workers=1)  # the last line is the last request's
+        nginx = self.start_tls(text, backends, workers=1)  # the last line belongs to the last request
         held = self.fill(nginx, [40] * 4)
         self.assertEqual((nginx.requests(), nginx.booked()), ([2, 2], [80, 80]))
         self.finish(backends, held)
@@ -49,7 +49,7 @@ class Tls(cases.Case):
         result = run_load(nginx.port, 10, lambda *_: Ask("/", cases.tokens(10)), seconds=10, most=20)
         self.assertEqual((result.statuses, result.failures), ({200: 200}, {}))
 
-    def test_a_backend_whose_handshake_fails(self):
+    def test_a_failed_handshake_is_retried_on_another_rank(self):
         folder = self.folder()
         harness.make_certificate(folder)
         backends = self.backends(None, tls=harness.server_tls(folder))
@@ -62,7 +62,7 @@ class Tls(cases.Case):
         self.assertEqual(len(backends[0].seen), 0)
         self.assertEqual(nginx.zone()["counters"]["placed"], 10)
 
-    def test_tls_from_the_client(self):
+    def test_clients_may_speak_tls(self):
         backends = self.backends(None, None)
         text = cases.config(2, 100, upstream="kvca_output growth=sse;", http=ABOUT_TLS,
                             server="listen 127.0.0.1:@port:tls@ ssl;")
@@ -72,7 +72,7 @@ class Tls(cases.Case):
         self.assertEqual((answer.status, answer.body.count(b"\n\n")), (200, 17))
         self.assertEqual(nginx.access_log(1)[-1].split()[-1], "[12]")
         held = [self.open(nginx, "/?gate=1", cases.tokens(10), name="tls", tls=tls) for _ in range(4)]
-        harness.wait_for(lambda: nginx.booked() == [20, 20], "four requests booked")
+        harness.wait_for(lambda: nginx.booked() == [20, 20], "four requests are booked")
         for connection in held[:2]:
             connection.close()
         harness.wait_for(lambda: sum(nginx.requests()) == 2, "two clients have left")
@@ -93,7 +93,7 @@ class Http2(cases.Case):
         return self.start(cases.config(len(backends), capacity, http=tls, server=listen, **parts), backends)
 
     def curl(self, nginx, *paths, blocks=10, arguments=()):
-        """Begins requests, as streams of one connection. It prints version, status and Retry-After of each."""
+        """Starts requests as streams of one connection. curl prints version, status and Retry-After of each."""
         command = ["curl", "-sS", "--http2", "--parallel", "--no-progress-meter", "--max-time", "25",
                    "--cacert", f"{self.certificate}/cert.pem", "-H", f"X-Prompt-Tokens: {blocks * harness.BLOCK_SIZE}",
                    "-w", "%{http_version} %{http_code} %header{retry-after}\\n", *arguments]
@@ -108,7 +108,7 @@ class Http2(cases.Case):
     def read(self, process):
         return [line.strip() for line in process.communicate(timeout=harness.PATIENCE)[0].splitlines()]
 
-    def test_without_tls(self):
+    def test_http2_without_tls_is_booked(self):
         backends = self.backends(None)
         nginx = self.start_http2(backends)
         done = subprocess.run(["curl", "-sS", "--http2-prior-knowledge", "--max-time", "20", "-o", "/dev/null",
@@ -116,29 +116,29 @@ class Http2(cases.Case):
                                f"http://127.0.0.1:{nginx.ports['plain']}/"], capture_output=True, text=True, check=True)
         self.assertEqual(done.stdout, "2 200 10")
 
-    def test_requests_at_once_on_one_connection(self):
+    def test_streams_of_one_connection_are_all_booked(self):
         backends = self.backends(None, None)
         nginx = self.start_http2(backends)
         process = self.curl(nginx, *["/?gate=1"] * 8)
-        harness.wait_for(lambda: nginx.booked() == [40, 40], "eight requests booked")
+        harness.wait_for(lambda: nginx.booked() == [40, 40], "eight requests are booked")
         for backend in backends:
             backend.open_gate()
         self.assertEqual(self.read(process), ["2 200"] * 8)
 
-    def test_growth(self):
+    def test_http2_bookings_grow(self):
         nginx = self.start_http2(self.backends(None), upstream="kvca_output growth=sse;")
         self.assertEqual(self.read(self.curl(nginx, "/?events=17")), ["2 200"])
         self.assertEqual(nginx.access_log(1)[-1].split()[-1], "[12]")
 
-    def test_a_client_that_leaves(self):
+    def test_a_client_that_leaves_gives_all_back(self):
         backends = self.backends(None, None)
         nginx = self.start_http2(backends)
         process = self.curl(nginx, *["/?gate=1"] * 6)
-        harness.wait_for(lambda: nginx.booked() == [30, 30], "six requests booked")
+        harness.wait_for(lambda: nginx.booked() == [30, 30], "six requests are booked")
         process.kill()
         nginx.wait_until_idle()
 
-    def test_a_reject_among_others_on_one_connection(self):
+    def test_a_connection_goes_on_after_rejects(self):
         backends = self.backends(None)
         nginx = self.start_http2(backends, kvca=" overflow=reject status=429 retry_after=9", capacity=20)
         held = self.fill(nginx, [15])
@@ -173,7 +173,7 @@ class Subrequests(cases.Case):
     def seen(self):
         return sorted(path for backend in self.all for _, path in backend.seen)
 
-    def test_auth_request(self):
+    def test_auth_requests_are_booked(self):
         nginx = self.start_subrequests()
         for _ in range(3):
             self.assertEqual(nginx.ask("/guarded", cases.tokens(10)).status, 200)
@@ -182,22 +182,22 @@ class Subrequests(cases.Case):
         self.assertNotIn("/never", self.seen())
         self.assertEqual(nginx.zone()["counters"]["placed"], 7)
 
-    def test_a_main_request_tells_of_itself(self):
+    def test_variables_of_a_main_request_are_its_own(self):
         nginx = self.start_subrequests(1, upstream="kvca_output $http_x_max_tokens;")
         answer = nginx.ask("/guarded", cases.tokens(10))
         self.assertEqual((answer.headers["x-booked"], answer.headers["x-outcome"]), ("10", "fit"))
 
-    def test_mirror(self):
+    def test_mirrored_requests_are_booked(self):
         nginx = self.start_subrequests()
         for backend in self.all:
             backend.always = {"gate": 1}
         held = [self.open(nginx, "/mirrored", cases.tokens(10)) for _ in range(2)]
-        harness.wait_for(lambda: nginx.booked() == [20, 20], "the mirrored requests are booked as well")
+        harness.wait_for(lambda: nginx.booked() == [20, 20], "the mirrored requests are booked, too")
         self.finish(self.all, held)
         harness.wait_for(lambda: len(self.seen()) == 4, "all have arrived")
         self.assertEqual(self.seen(), ["/copy"] * 2 + ["/mirrored"] * 2)
 
-    def test_ssi(self):
+    def test_included_parts_are_all_booked(self):
         nginx = self.start_subrequests()
         parts = "".join(f'<!--# include virtual="/part{part}?gate=1" -->' for part in range(4))
         (nginx.prefix / "pages" / "page").write_text(f"[{parts}]")
@@ -206,7 +206,7 @@ class Subrequests(cases.Case):
         answer, = self.finish(self.all, [page])
         self.assertEqual(answer.body, b"[" + b"xx" * 4 + b"]")
 
-    def test_growth_of_parts(self):
+    def test_bookings_of_parts_grow(self):
         nginx = self.start_subrequests(1, upstream="kvca_output growth=sse;")
         (nginx.prefix / "pages" / "page").write_text(
             '<!--# include virtual="/part0?events=17&permit=1" --><!--# include virtual="/part1?gate=1" -->')
@@ -218,7 +218,7 @@ class Subrequests(cases.Case):
         harness.wait_for(lambda: nginx.booked() == [10], "one has ended")
         self.finish(self.all, [page])
 
-    def test_a_client_that_leaves(self):
+    def test_a_client_that_leaves_gives_all_back(self):
         nginx = self.start_subrequests()
         (nginx.prefix / "pages" / "page").write_text('<!--# include virtual="/part?gate=1" -->' * 3)
         pages = [self.open(nginx, "/page", cases.tokens(10)) for _ in range(4)]
@@ -229,8 +229,8 @@ class Subrequests(cases.Case):
 
 
 class Others(cases.Case):
-    def test_http_1_0(self):
-        """Both ways: a client that is told nothing of lengths, and backends asked with HTTP/1.0."""
+    def test_http_1_0_works_on_both_sides(self):
+        """On both sides: a client that gets no length, and backends asked with HTTP/1.0."""
         backends = self.backends(None)
         text = cases.config(1, 100, upstream="kvca_output growth=sse;").replace("proxy_http_version 1.1;", "")
         nginx = self.start(text, backends)
@@ -243,7 +243,7 @@ class Others(cases.Case):
             answer += part
         self.assertTrue(answer.startswith(b"HTTP/1.1 200") and answer.endswith(b"xxxxx"), answer)
 
-    def test_pipelined_requests(self):
+    def test_pipelined_requests_are_placed_or_rejected_one_by_one(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 15, kvca=" overflow=reject"), backends)
         connection = nginx.connect()
@@ -263,7 +263,7 @@ class Others(cases.Case):
             'proxy_set_header Connection "";', 'proxy_set_header Connection upgrade; proxy_set_header Upgrade echo;'),
             backends)
         connection = self.open(nginx, "/?upgrade=1", cases.tokens(10) | {"Connection": "upgrade", "Upgrade": "echo"})
-        harness.wait_for(lambda: nginx.booked() == [10], "booked")
+        harness.wait_for(lambda: nginx.booked() == [10], "the request is booked")
         head = connection.sock.recv(1000)
         self.assertTrue(head.startswith(b"HTTP/1.1 101"), head)
         connection.sock.sendall(b"hello")
@@ -279,12 +279,11 @@ class Others(cases.Case):
         self.assertEqual(nginx.ask("/no").status, 403)
         self.assertEqual(nginx.zone()["counters"]["placed"], 0)
 
-    def test_head(self):
+    def test_head_requests_are_answered(self):
         nginx = self.start(cases.config(1, 100), self.backends(None))
         self.assertEqual(nginx.ask("/?length=0", cases.tokens(10), method="HEAD").status, 200)
 
-    def test_a_cache(self):
-        """What the cache answers is booked nowhere."""
+    def test_an_answer_from_the_cache_is_not_booked(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 100, http="proxy_cache_path @prefix@/cache keys_zone=cache:1m;",
                                         location="proxy_buffering on; proxy_cache cache; proxy_cache_valid 1h;"),

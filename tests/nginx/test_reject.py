@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""overflow=reject: requests that fit nowhere are answered at once."""
+"""overflow=reject: a request that fits nowhere gets its answer at once."""
 
 import cases
 import harness
@@ -7,7 +7,7 @@ import harness
 
 class Reject(cases.Case):
     def full(self, kvca="", workers=2, **parts):
-        """An nginx with one rank, of 10 blocks, that are taken, which rejects what does not fit."""
+        """An nginx that rejects, with one rank whose 10 blocks are all taken."""
         self.backend, = backends = self.backends(None)
         nginx = self.start(cases.config(1, 10, kvca=" overflow=reject" + kvca, **parts), backends, workers=workers)
         self.held = self.fill(nginx, [10])
@@ -18,7 +18,7 @@ class Reject(cases.Case):
         nginx.wait_until_idle()
 
     def check_quiet(self, nginx):
-        """Rejects are no errors: the access log has them."""
+        """A reject is not an error: it is only in the access log."""
         self.assertEqual(nginx.logged("error"), [])
 
     def test_status_and_retry_after(self):
@@ -40,7 +40,7 @@ class Reject(cases.Case):
             self.make_room(nginx)
             answer = nginx.ask("/", cases.tokens(10))
             self.assertEqual((answer.status, answer.headers.get("retry-after")), (200, None))
-            self.assertEqual(len(self.backend.seen), 2)  # those that were placed
+            self.assertEqual(len(self.backend.seen), 2)  # only the placed ones
 
     def test_place_is_the_default(self):
         for kvca in ("", " overflow=place"):
@@ -49,7 +49,7 @@ class Reject(cases.Case):
             held = self.fill(nginx, [10, 10])
             self.finish(backends, held)
 
-    def test_what_fits_is_taken_while_others_are_rejected(self):
+    def test_a_request_that_fits_is_taken_while_others_are_rejected(self):
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, [100, 20], kvca=" overflow=reject"), backends)
         held = self.fill(nginx, [90])
@@ -71,7 +71,7 @@ class Reject(cases.Case):
         self.make_room(nginx)
         connection.request("GET", "/", headers=cases.tokens(1))
         self.assertEqual(harness.read_answer(connection.getresponse()).status, 200)
-        self.assertEqual(connection.sock.getsockname(), local, "on another connection")
+        self.assertEqual(connection.sock.getsockname(), local, "the client needed another connection")
         self.check_quiet(nginx)
 
     def test_a_body_that_is_not_buffered(self):
@@ -100,7 +100,7 @@ class Reject(cases.Case):
                           server="location @spare { proxy_pass http://spare; }")
         answer = nginx.ask("/", cases.tokens(1))
         self.assertEqual((answer.status, answer.headers["x-backend"]), (200, spare.address))
-        self.assertIsNone(answer.headers.get("retry-after"), "of an answer that is none of ours")
+        self.assertIsNone(answer.headers.get("retry-after"), "the answer comes from the other upstream")
         self.check_quiet(nginx)
         self.make_room(nginx)
 
@@ -114,14 +114,14 @@ class Reject(cases.Case):
         self.assertEqual((answer.headers.get("x-rank"), answer.headers.get("x-booked")), (None, None))
         self.assertEqual((len(backends[0].seen), len(backends[1].seen)), (1, 0))
 
-    def test_what_nginx_itself_tells_of_a_reject(self):
+    def test_nginx_variables_show_a_reject(self):
         nginx = self.full(http='log_format try "$status [$upstream_addr] [$upstream_status]";',
                           location="access_log @prefix@/tries.log try;")
         nginx.ask("/", cases.tokens(1))
         self.assertEqual(nginx.access_log(1, "tries.log"), ["503 [pool] [503]"])
         self.make_room(nginx)
 
-    def test_none_eligible_is_no_reject(self):
+    def test_no_eligible_server_is_not_a_reject(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(servers="server @b0@ down;", kvca=" overflow=reject status=429"), backends)
         answer = nginx.ask("/", cases.tokens(50))
@@ -136,7 +136,7 @@ class Reject(cases.Case):
         self.assertEqual(nginx.ask("/patient", cases.tokens(1)).headers["x-outcome"], "fallback")
         self.make_room(nginx)
 
-    def test_what_nginx_passes_by_other_protocols(self):
+    def test_a_reject_works_with_other_protocols(self):
         paths = ["fastcgi", "uwsgi", "scgi", "grpc", "memcached"]
         nginx = self.full(server="\n".join(f"location /{path} {{ set $memcached_key a; {path}_pass pool; }}"
                                            for path in paths))
@@ -148,7 +148,7 @@ class Reject(cases.Case):
         self.make_room(nginx)
 
     def test_in_subrequests(self):
-        """What the main request does of it is its own affair; it is never left hanging."""
+        """The main request may do with it what it likes, but never hangs."""
         nginx = self.full(server="""
             location /guarded { auth_request /ask; proxy_pass http://127.0.0.1:@port@/plain; }
             location /page { ssi on; ssi_types *; root @prefix@/pages; }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configurations that change under way."""
+"""Configurations that change while requests are in flight."""
 
 import socket
 
@@ -46,8 +46,7 @@ class Reloads(cases.Case):
         self.assertEqual(nginx.zone()["counters"]["fallbacks"], 0)
         self.finish(backends, held)
 
-    def test_ranks_that_take_the_places_of_others(self):
-        """Old workers go on with requests on slots that are given to new ranks meanwhile."""
+    def test_new_ranks_take_the_slots_of_others(self):
         backends = self.backends(None, None, None, None)
         servers = ["\n".join(f"server @b{index}@;" for index in pair) for pair in ((0, 1), (2, 3), (3, 0), (1, 2))]
         nginx = self.start(cases.config(servers=servers[0]), backends)
@@ -59,13 +58,13 @@ class Reloads(cases.Case):
                 half, held = held[:len(held) // 2], held[len(held) // 2:]
                 for connection in half:
                     connection.close()
-                harness.wait_for(lambda count=len(held): sum(nginx.requests()) == count, "half of them ended")
+                harness.wait_for(lambda count=len(held): sum(nginx.requests()) == count, "half of them have ended")
         self.finish(backends, held)
         nginx.wait_until_idle()
         self.assertEqual(nginx.zone()["counters"]["stale"], 0)
 
-    def test_an_old_worker_does_not_take_the_place_of_another_rank_for_its_own(self):
-        """It retries when the rank that it knows is gone, and a new one has that rank's slot."""
+    def test_an_old_worker_does_not_book_on_a_slot_that_is_another_ranks(self):
+        """The old worker retries after its rank is gone and a new rank has the slot."""
         backends = self.backends(None, None, None)
         backends[0].always = {"gate": 1, "close": 1}
         nginx = self.start(cases.config(servers="server @b0@; server @b1@;", capacity=[1000],
@@ -74,10 +73,10 @@ class Reloads(cases.Case):
         nginx.reload(cases.config(servers="server @b0@;"))
         nginx.reload(cases.config(servers="server @b0@; server @b2@;"))
         answer, = self.finish(backends, held)
-        self.assertEqual(answer.headers["x-outcome"], "unbooked")  # on the server that its configuration has left
+        self.assertEqual(answer.headers["x-outcome"], "unbooked")  # on the server that the old configuration still has
         self.assertEqual([len(backend.seen) for backend in backends], [1, 1, 0])
 
-    def test_order_of_servers_does_not_matter(self):
+    def test_the_order_of_servers_does_not_matter(self):
         backends = self.backends(None, None, None)
         nginx = self.start(cases.config(3, [10, 20, 30]), backends)
         held = self.fill(nginx, [30, 20, 10])
@@ -165,8 +164,8 @@ class Reloads(cases.Case):
                          (result.requests, 0, 0, 0))
         self.assertEqual(sum(backend.over for backend in backends), 0)
 
-    def test_more_earlier_workers_than_the_ledger_can_tell_apart(self):
-        """16 owners are all: then a new worker sends requests on unbooked, until one of the old has gone."""
+    def test_more_earlier_workers_than_the_ledger_has_room_for(self):
+        """There are only 16 owners. A new worker sends requests unbooked until an old one has gone."""
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 1000), backends, workers=1)
         nginx.expected_alerts = ["no room for this process"]
@@ -186,13 +185,13 @@ class Reloads(cases.Case):
                          "the worker books again when an old one has gone")
         self.finish(backends, held[1:])
 
-    def test_a_full_zone(self):
-        """Where removed ranks still finish, there may be no room for new ones: they are told of and get nothing."""
+    def test_a_full_zone_has_no_room_for_new_ranks(self):
+        """While removed ranks finish, there may be no room for new ones. Those are logged and get no requests."""
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 100).replace("ranks 1m", "ranks 32k"), backends)
         held = self.fill(nginx, [10] * 2)
         room = nginx.zone()["max_ranks"]
-        # Others that nobody listens at, down but for the first two.
+        # More servers, on which nobody listens. All are down, except the first two.
         others = [f"127.0.0.1:{port}" for port in range(1, room + 1)]
         servers = "server @b0@; " + " ".join(f"server {address} down;" for address in others[:room - 1])
         nginx.expected_alerts = ["no room for rank"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tries that fail: what they had booked is given back before the next one books, and they are not tried again."""
+"""Tries that fail. The booking of a try is given back before the next try books, and its rank is not tried again."""
 
 import collections
 
@@ -18,7 +18,7 @@ class Retries(cases.Case):
         backends[1].stop()
         result = run_load(nginx.port, 40, lambda *_: Ask("/?hold=0.005", cases.tokens(10)), seconds=10, most=40)
         self.assertEqual((result.statuses, result.failures), ({200: 1600}, {}))
-        # Each worker tries it until its first failure is known: never more often than it can have requests at once.
+        # Each worker tries it until the first failure is known: no more often than it can have requests at once.
         refused = [line for line in nginx.logged("error") if "Connection refused" in line]
         self.assertTrue(1 <= len(refused) <= 40, len(refused))
         self.assertEqual(nginx.zone()["counters"]["placed"], 1600 + len(refused))
@@ -42,7 +42,7 @@ class Retries(cases.Case):
         backends[0].always = {"status": 503}
         backends[1].always = {"gate": 1}
         nginx = self.start(cases.config(2, [1000, 100], location=NEXT), backends)
-        # Rank 0 takes what does not fit on rank 1; it answers 503, and rank 1 is left.
+        # Rank 0 takes the request, which does not fit on rank 1. It answers 503, and only rank 1 is left.
         held = self.open(nginx, "/", cases.tokens(500))
         harness.wait_for(lambda: backends[1].active == 1, "the second try is in flight")
         self.assertEqual((nginx.booked(), nginx.requests()), ([0, 500], [0, 1]))
@@ -56,7 +56,7 @@ class Retries(cases.Case):
             backend.always = {"status": 503}
         nginx = self.start(cases.config(4, 100, location=NEXT), backends)
         for number in range(1, 11):
-            self.assertEqual(nginx.ask("/", cases.tokens(10)).status, 503)  # of the last one
+            self.assertEqual(nginx.ask("/", cases.tokens(10)).status, 503)  # the status of the last try
             self.assertEqual([len(backend.seen) for backend in backends], [number] * 4)
 
     def test_tries_are_bounded(self):
@@ -69,14 +69,14 @@ class Retries(cases.Case):
         self.assertEqual(sum(len(backend.seen) for backend in backends), 20)
         self.assertEqual(nginx.zone()["counters"]["placed"], 20)
 
-    def test_no_retry_where_none_is_asked_for(self):
+    def test_no_retry_unless_configured(self):
         backends = self.backends(None, None)
         backends[0].always = {"status": 503}
         nginx = self.start(cases.config(2, 100, location="proxy_next_upstream off;"), backends)
         statuses = collections.Counter(nginx.ask("/", cases.tokens(10)).status for _ in range(40))
         self.assertEqual(statuses, {200: len(backends[1].seen), 503: len(backends[0].seen)})
 
-    def test_all_dead(self):
+    def test_if_all_backends_are_dead_each_is_tried_once(self):
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 100), backends)
         for backend in backends:
@@ -85,14 +85,14 @@ class Retries(cases.Case):
             self.assertEqual(nginx.ask("/", cases.tokens(10)).status, 502)
         self.assertEqual(nginx.zone()["counters"]["placed"], 20)
 
-    def test_a_backend_that_closes_before_it_answers(self):
+    def test_a_close_before_the_answer_is_retried(self):
         backends = self.backends(None, None)
         backends[0].always = {"close": 1}
         nginx = self.start(cases.config(2, 100, after="keepalive 4;"), backends)
         for _ in range(20):
             self.assertEqual(nginx.ask("/", cases.tokens(10)).headers["x-backend"], backends[1].address)
 
-    def test_a_backend_that_is_too_slow(self):
+    def test_a_timeout_is_retried_on_another_rank(self):
         backends = self.backends(None, None)
         backends[0].always = {"gate": 1}
         nginx = self.start(cases.config(2, [1000, 100], location=NEXT + " proxy_read_timeout 200ms;"), backends)
@@ -100,12 +100,12 @@ class Retries(cases.Case):
         self.assertEqual((answer.status, answer.headers["x-rank"]), (200, backends[1].address))
         self.assertIn("upstream timed out", nginx.error_log())
 
-    def test_a_timeout_without_another_rank(self):
+    def test_a_timeout_without_another_rank_is_504(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 100, location="proxy_read_timeout 200ms;"), backends)
         self.assertEqual(nginx.ask("/?gate=1", cases.tokens(20)).status, 504)
 
-    def test_max_fails(self):
+    def test_a_rank_with_max_fails_is_left_out(self):
         backends = self.backends(None, None)
         backends[0].always = {"status": 503}
         nginx = self.start(cases.config(2, [1000, 100], location=NEXT, server_options="max_fails=2 fail_timeout=60s"),
@@ -137,8 +137,8 @@ class Retries(cases.Case):
         self.assertEqual(nginx.ask("/", cases.tokens(10), method="POST", body=b"x").status, 502)
         self.assertEqual(sum(len(backend.seen) for backend in backends), 1)
 
-    def test_a_kept_connection_that_the_backend_closes(self):
-        """nginx then tries once more: the rank of its only server, or another one."""
+    def test_a_closed_kept_connection_is_retried(self):
+        """nginx then tries once more: its only server again, or another one."""
         for count in (1, 2):
             backends = self.backends(*[None] * count)
             nginx = self.start(cases.config(count, 100, after="keepalive 4;"), backends, workers=1)

@@ -12,7 +12,7 @@ SAMPLE = re.compile(r'^([a-z_]+)\{zone="((?:[^"\\]|\\.)*)"(?:,rank="((?:[^"\\]|\
 
 
 def parse_prometheus(text):
-    """Samples by (metric, zone, rank), and types by metric; fails on what is not in the format."""
+    """Samples by (metric, zone, rank), and types by metric. Fails if the format is violated."""
     samples, types, helped = {}, {}, set()
     for line in text.splitlines():
         if line.startswith("# HELP "):
@@ -24,14 +24,14 @@ def parse_prometheus(text):
         else:
             match = SAMPLE.match(line)
             assert match, f"no sample: {line}"
-            assert match[1] in types and match[1] in helped, f"a sample before its head: {line}"
+            assert match[1] in types and match[1] in helped, f"a sample before its type and help: {line}"
             assert match.groups()[:3] not in samples, f"a second sample: {line}"
             samples[match.groups()[:3]] = int(match[4])
     return samples, types
 
 
 class Shown(cases.Case):
-    def test_json(self):
+    def test_json_shows_zones_and_ranks(self):
         backends = self.backends(None, None, None)
         nginx = self.start(cases.config(3, [1000, None, 500]), backends)
         nginx.set_capacity(backends[2].address, 600)
@@ -54,7 +54,7 @@ class Shown(cases.Case):
         })
         self.finish(backends, held)
 
-    def test_json_of_a_policy(self):
+    def test_json_shows_the_policy(self):
         rows = [
             ("capacity_fraction: null", {"capacity_fraction": None}),
             ("capacity_fraction: 0.9", {"capacity_fraction": 0.9}),
@@ -82,7 +82,7 @@ class Shown(cases.Case):
         nginx.start()
         self.assertEqual([rank["total_kv_blocks"] for rank in nginx.zone()["ranks"]], [100, 70])
 
-    def test_prometheus(self):
+    def test_prometheus_shows_zones_and_ranks(self):
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, [25, None], http="""
             kvca_zone "od\\"d" 1m;
@@ -108,7 +108,7 @@ class Shown(cases.Case):
         self.assertEqual(json.loads(nginx.ask("/kvca").body)["zones"][1]["name"], 'od"d')
         self.finish(backends, held)
 
-    def test_counters(self):
+    def test_counters_count_tries(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 10, http="""
             upstream strict { kvca zone=ranks overflow=reject; kvca_tokens $http_x_prompt_tokens; server @b0@; }
@@ -121,16 +121,16 @@ class Shown(cases.Case):
         self.assertEqual([samples[f"kvca_{name}_total", "ranks", None] for name in ("placed", "fallbacks", "none")],
                          [4, 2, 1])
 
-    def test_methods(self):
+    def test_only_get_head_and_post_are_answered(self):
         nginx = self.start(cases.config(1, 10), self.backends(None))
         for path in ("/kvca", "/metrics"):
             head = nginx.ask(path, method="HEAD")
             self.assertEqual((head.status, head.body), (200, b""))
             for method in ("PUT", "DELETE", "OPTIONS", "PATCH"):
                 self.assertEqual(nginx.ask(path, method=method).status, 405, method)
-        self.assertEqual(nginx.ask("/kvca?rank=x&blocks=1").status, 200)  # nothing but POST changes anything
+        self.assertEqual(nginx.ask("/kvca?rank=x&blocks=1").status, 200)  # only POST changes anything
 
-    def test_a_connection_goes_on(self):
+    def test_a_connection_goes_on_after_each_answer(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 10), backends)
         connection = nginx.connect()
@@ -147,14 +147,14 @@ class Shown(cases.Case):
             self.assertEqual(harness.read_answer(connection.getresponse()).status, status, path)
             self.assertIsNotNone(connection.sock, "nginx closed the connection")
 
-    def test_status_of_many_ranks(self):
+    def test_the_status_shows_a_thousand_ranks(self):
         servers = "\n".join(f"server 127.0.0.1:{port} down;" for port in range(1, 1001))
         nginx = self.start(cases.config(servers=servers))
         self.assertEqual(len(nginx.ranks()), 1000)
         samples, _ = parse_prometheus(nginx.ask("/metrics").body.decode())
         self.assertEqual(len(samples), 2 * 1000 + 5)
 
-    def test_status_in_a_subrequest(self):
+    def test_the_status_may_be_a_subrequest(self):
         nginx = self.start(cases.config(1, 10, server="""
             location = /page { ssi on; ssi_types *; root @prefix@/pages; }
             """), self.backends(None))
@@ -163,7 +163,7 @@ class Shown(cases.Case):
         shown = json.loads(nginx.ask("/page").body)
         self.assertEqual(shown["in"]["zones"][0]["name"], "ranks")
 
-    def test_no_zone(self):
+    def test_the_status_without_a_zone_is_empty(self):
         nginx = self.start("server { listen 127.0.0.1:@port@; location /kvca { kvca_status json; } "
                            "location /metrics { kvca_status prometheus; } }")
         self.assertEqual(nginx.status()["zones"], [])
@@ -175,7 +175,7 @@ class Capacities(cases.Case):
         row = nginx.ranks(zone)[rank]
         return row["total_kv_blocks"], row["reported"]
 
-    def test_posted_capacities(self):
+    def test_a_posted_capacity_replaces_the_configured_one(self):
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, [100, None]), backends)
         known, unknown = (backend.address for backend in backends)
@@ -195,7 +195,7 @@ class Capacities(cases.Case):
         self.assertEqual(nginx.ask("/", cases.tokens(41)).status, 503)
         nginx.set_capacity(backends[0].address, 101)
         self.assertEqual(nginx.ask("/", cases.tokens(41)).status, 200)
-        harness.wait_for(lambda: nginx.booked() == [60], "given back")
+        harness.wait_for(lambda: nginx.booked() == [60], "the booking is given back")
         nginx.set_capacity(backends[0].address, 10)
         self.assertEqual((nginx.booked(), nginx.ask("/", cases.tokens(1)).status), ([60], 503))
         self.finish(backends, held)
@@ -212,14 +212,14 @@ class Capacities(cases.Case):
             (100, 64, 200),
             (100, 1, 3),
             (100, 784, 2450),
-            (1, 16, 1),  # none would be unknown
+            (1, 16, 1),  # 0 would mean unknown
             (2**50, 32, 2**50),
             (2**63 - 1, 32, 2**63 - 1),
         ], lambda blocks, size, expected: (
             self.assertEqual(nginx.set_capacity(rank, blocks, **({"block_size": size} if size else {})).status, 204),
             self.assertEqual(self.capacity(nginx, rank), (expected, True))))
 
-    def test_what_is_refused(self):
+    def test_faulty_posts_are_refused(self):
         backends = self.backends(None)
         rank = backends[0].address
         nginx = self.start(cases.config(1, 100), backends)
@@ -253,7 +253,7 @@ class Capacities(cases.Case):
             ("?rank=%00&blocks=5", 404),
         ], check)
 
-    def test_escapes(self):
+    def test_arguments_may_be_escaped(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 100, http="""
             kvca_zone "a b&c" 1m; upstream odd { kvca "zone=a b&c"; server @b0@; }"""), backends)
@@ -263,7 +263,7 @@ class Capacities(cases.Case):
         self.assertEqual((self.capacity(nginx, rank, "a b&c"), self.capacity(nginx, rank, "ranks")),
                          ((10, True), (100, False)))
 
-    def test_zones(self):
+    def test_a_capacity_is_for_all_zones_or_one(self):
         backends = self.backends(None)
         rank = backends[0].address
         nginx = self.start(cases.config(1, 100, http="""
@@ -316,12 +316,12 @@ class Capacities(cases.Case):
         nginx.reload()
         nginx.reload()
         self.assertEqual(warned(), [0, 1, 1])
-        # Known for a while, then not any more: that is news.
+        # A capacity that was known and is unknown again is news.
         nginx.reload(cases.config(3, [100, 100, None]))
         nginx.reload(cases.config(3, [100, None, None]))
         self.assertEqual(warned(), [0, 2, 1])
 
-    def test_no_warning_where_capacities_do_not_matter(self):
+    def test_no_warning_if_capacities_do_not_matter(self):
         for policy in ("capacity_fraction: null", "capacity_blocks: 100"):
             nginx = self.make(cases.config(1, kvca=" policy=policy.yaml"), self.backends(None))
             (nginx.prefix / "policy.yaml").write_text(policy)

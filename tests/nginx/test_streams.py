@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answers that stream: bookings that grow with them, and clients that leave."""
+"""Answers that stream: their bookings grow, and their clients leave."""
 
 import http.client
 import socket
@@ -13,7 +13,7 @@ GROWTH = "kvca_output $http_x_max_tokens growth=sse;"
 
 
 def reset(connection):
-    """Ends a connection as a client that is killed does."""
+    """Ends a connection in the way of a killed client."""
     connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 
@@ -31,7 +31,6 @@ class Growth(cases.Case):
         self.assertEqual(nginx.access_log(1)[0].split()[-1], "[21]")
 
     def grown(self, nginx, path, headers=None, expected=None):
-        """$kvca_booked when the answer is complete."""
         before = len(nginx.access_log())
         answer = nginx.ask(path, headers if headers is not None else cases.tokens(10))
         self.assertEqual(answer.status, 200)
@@ -44,7 +43,7 @@ class Growth(cases.Case):
             self.assertEqual(self.grown(nginx, path, headers), expected)
         self.check_table(rows, check)
 
-    def test_it_grows_past_what_is_booked_ahead_alone(self):
+    def test_a_booking_grows_only_past_what_is_booked_ahead(self):
         nginx = self.start(cases.config(1, 1000, upstream=GROWTH), self.backends(None))
 
         def tokens(prompt, ahead):
@@ -64,7 +63,7 @@ class Growth(cases.Case):
             (20, "/?events=160", tokens(160, "many")),
         ])
 
-    def test_it_does_not_grow_past_max(self):
+    def test_a_booking_does_not_grow_past_max(self):
         nginx = self.start(cases.config(1, 1000, upstream=GROWTH, tokens=" max=200"), self.backends(None))
         self.check_grown(nginx, [(13, "/?events=400"), (13, "/?events=40"), (12, "/?events=32")])
 
@@ -85,8 +84,8 @@ class Growth(cases.Case):
         plain = self.start(cases.config(1, 1000, upstream="kvca_output $http_x_max_tokens;"), backends)
         self.check_grown(plain, [(10, "/?events=160")])
 
-    def test_what_an_event_is(self):
-        """An event ends with a blank line and has data; lines end with LF or CR LF."""
+    def test_an_event_has_data_and_ends_with_a_blank_line(self):
+        """Lines end with LF or CR LF."""
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 1000, zone=" block_size=1", upstream=GROWTH), backends)
 
@@ -119,7 +118,7 @@ class Growth(cases.Case):
         ], check)
 
     def test_events_may_be_split_anywhere(self):
-        """The backend waits between the parts until the client has the first one, so nginx sees them apart."""
+        """The backend waits after each part until the client has it, so nginx sees the parts one by one."""
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 1000, zone=" block_size=1", upstream=GROWTH), backends)
         for text in (b": hi\n\nevent: x\ndata: a\n\ndata: b\n\n",
@@ -135,7 +134,7 @@ class Growth(cases.Case):
         self.assertEqual({line.split()[-1] for line in nginx.access_log(1)}, {"[3]"})
 
     def test_events_in_many_small_parts(self):
-        """Each byte is a chunk of its own, and nginx has many of them at once."""
+        """Each byte is a chunk of its own, and nginx gets many of them at once."""
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 1000, zone=" block_size=1", upstream=GROWTH), backends)
         text = b"data: a\r\n\r\n: hi\n\ndata: b\n\n" * 20
@@ -179,21 +178,21 @@ class Growth(cases.Case):
         self.check_grown(nginx, [(20, "/?events=160")])
         self.assertEqual(nginx.zone()["counters"]["fallbacks"], 0)
 
-    def test_growth_after_a_retry(self):
+    def test_a_booking_grows_after_a_retry(self):
         backends = self.backends(None, None)
         backends[0].always = {"status": 503}
         nginx = self.start(cases.config(2, [1000, 10], upstream=GROWTH,
                                         location="proxy_next_upstream error http_503;"), backends)
         self.assertEqual(self.grown(nginx, "/?events=33", cases.tokens(20)), 23)
 
-    def test_events_of_an_answer_with_another_status(self):
+    def test_events_count_in_an_answer_with_any_status(self):
         nginx = self.start(cases.config(1, 1000, upstream=GROWTH), self.backends(None))
         self.assertEqual(nginx.ask("/?events=17&status=400", cases.tokens(10)).status, 400)
         self.assertEqual(nginx.access_log(1)[0].split()[-1], "[12]")
 
 
 class Ends(cases.Case):
-    def test_clients_that_leave_a_stream(self):
+    def test_a_client_that_leaves_a_stream_gives_back(self):
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 1000, upstream=GROWTH, after="keepalive 16;"), backends)
         held = [self.open(nginx, "/?events=1000&every=0.02", cases.tokens(10)) for _ in range(30)]
@@ -205,9 +204,9 @@ class Ends(cases.Case):
             connection.response.close()
             connection.close()
         nginx.wait_until_idle()
-        harness.wait_for(lambda: [backend.active for backend in backends] == [0, 0], "backends know it, too")
+        harness.wait_for(lambda: [backend.active for backend in backends] == [0, 0], "the backends notice it, too")
 
-    def test_clients_that_leave_before_the_answer(self):
+    def test_a_client_that_leaves_before_the_answer_gives_back(self):
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 1000), backends)
         held = self.fill(nginx, [10] * 10)
@@ -215,9 +214,9 @@ class Ends(cases.Case):
         for number, connection in enumerate(held):
             reset(connection) if number % 2 else connection.close()
         nginx.wait_until_idle()
-        harness.wait_for(lambda: [backend.active for backend in backends] == [0, 0], "backends know it, too")
+        harness.wait_for(lambda: [backend.active for backend in backends] == [0, 0], "the backends notice it, too")
 
-    def test_clients_that_leave_while_their_request_is_read(self):
+    def test_a_client_that_leaves_while_its_request_is_read_gives_back(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 1000, location="proxy_request_buffering off;"), backends)
         held = []
@@ -229,21 +228,21 @@ class Ends(cases.Case):
             connection.putheader("Content-Length", "1000")
             connection.endheaders(b"x" * 10)
             held.append(connection)
-        harness.wait_for(lambda: nginx.booked() == [50], "five requests booked")
+        harness.wait_for(lambda: nginx.booked() == [50], "five requests are booked")
         for connection in held:
             reset(connection)
 
-    def test_clients_that_leave_where_nginx_goes_on_without_them(self):
+    def test_nginx_may_go_on_after_its_client_has_left(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 1000, location="proxy_ignore_client_abort on;"), backends, workers=1)
         for connection in self.fill(nginx, [10] * 4):
             connection.close()
-        nginx.ask("/", cases.tokens(10))  # by now it could know
+        nginx.ask("/", cases.tokens(10))  # by now nginx could know
         self.assertEqual(nginx.booked(), [40])
         backends[0].open_gate()
         self.assertEqual([line.split()[1] for line in nginx.access_log(5)], ["200"] * 5)
 
-    def test_backends_that_break_off(self):
+    def test_growth_counts_until_a_backend_breaks_off(self):
         backends = self.backends(None)
         nginx = self.start(cases.config(1, 1000, upstream=GROWTH), backends)
         for _ in range(5):
@@ -252,13 +251,13 @@ class Ends(cases.Case):
                 response.read()
         self.assertEqual({line.split()[-1] for line in nginx.access_log(5)}, {"[12]"})
 
-    def test_backends_that_die_with_streams(self):
+    def test_streams_of_a_dead_backend_are_given_back(self):
         backends = self.backends(None, None)
         nginx = self.start(cases.config(2, 1000), backends)
         begun = [self.open(nginx, "/?events=9&permit=1", cases.tokens(10)).getresponse() for _ in range(8)]
         self.assertEqual(nginx.requests(), [4, 4])
         backends[0].stop()
-        harness.wait_for(lambda: nginx.requests() == [0, 4], "given back for the one that died")
+        harness.wait_for(lambda: nginx.requests() == [0, 4], "the bookings on the dead backend are given back")
         backends[1].stop()
         for response in begun:
             with self.assertRaises(http.client.IncompleteRead):

@@ -9,7 +9,6 @@
 
 #define THREADS 8
 
-/* `count` ranks that all tie. */
 static struct rank_set tied_set(size_t count)
 {
     struct rank_set set = {.count = count};
@@ -22,8 +21,8 @@ static struct rank_set tied_set(size_t count)
 }
 
 /*
- * Pearson's chi-squared against the 0.999 quantile of its distribution. The seed is fixed, so that this passes always
- * or never.
+ * Pearson's chi-squared against the 0.999 quantile of its distribution. The seed is fixed, so this passes always or
+ * never.
  */
 static void draw_is_uniform(void **state)
 {
@@ -55,7 +54,7 @@ static void draw_is_uniform(void **state)
     }
 }
 
-/* Of 3 x 2^62 results a plain remainder would give the first third half of all draws. */
+/* With 3 x 2^62 results, a plain remainder would give the first third half of all draws. */
 static void draw_has_no_modulo_bias(void **state)
 {
     (void)state;
@@ -71,7 +70,7 @@ static void draw_has_no_modulo_bias(void **state)
     assert_int_equal(kvca_draw(&generator, 1), 0);
 }
 
-/* SplitMix64 from seed 0 begins with these numbers in every implementation. */
+/* In every implementation, SplitMix64 from seed 0 begins with these numbers. */
 static void generator_is_splitmix64(void **state)
 {
     (void)state;
@@ -124,7 +123,7 @@ static void new_policies_draw_differently(void **state)
     assert_memory_not_equal(rows[0], rows[1], sizeof rows[0]);
 }
 
-static void no_number_is_drawn_without_a_tie(void **state)
+static void nothing_is_drawn_without_a_tie(void **state)
 {
     (void)state;
     size_t expected[4];
@@ -144,7 +143,7 @@ static void no_number_is_drawn_without_a_tie(void **state)
     kvca_policy_free(policy);
 }
 
-static void tie_set_writes_what_there_is_room_for(void **state)
+static void a_tie_set_fills_the_room_it_gets(void **state)
 {
     (void)state;
     kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
@@ -179,7 +178,7 @@ static void params_are_copied(void **state)
     kvca_policy_free(policy);
 }
 
-/* Counts warnings by worker; worker ids are row numbers here. */
+/* Counts warnings by worker. Here worker ids are row numbers. */
 struct counter {
     _Atomic unsigned given[MOST_RANKS];
 };
@@ -197,7 +196,7 @@ static struct rank_set unknown_set(size_t count)
     return set;
 }
 
-static void rank_is_warned_about_once(void **state)
+static void a_rank_is_warned_about_once(void **state)
 {
     (void)state;
     kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
@@ -217,11 +216,11 @@ static void rank_is_warned_about_once(void **state)
     kvca_policy_free(policy);
 }
 
-/* As many selections as let each of so many ranks be seen twelve times on average. */
+/* Enough selections that each of so many ranks is seen twelve times on average. */
 #define WATCHED 64
 #define SOON (WATCHED * 16 * 12)
 
-static void rank_that_takes_the_place_of_another_is_warned_about(void **state)
+static void a_rank_that_replaces_another_is_warned_about(void **state)
 {
     (void)state;
     kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
@@ -242,8 +241,8 @@ static void rank_that_takes_the_place_of_another_is_warned_about(void **state)
     kvca_policy_free(policy);
 }
 
-/* A change of the numbers is seen at once. */
-static void rank_that_is_added_is_warned_about_at_once(void **state)
+/* A change in the number of ranks is noticed at once. */
+static void an_added_rank_is_warned_about_at_once(void **state)
 {
     (void)state;
     kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
@@ -259,7 +258,7 @@ static void rank_that_is_added_is_warned_about_at_once(void **state)
     kvca_policy_free(policy);
 }
 
-/* Where nothing was unknown in between, or nobody listened, the numbers of before are not those of the last selection. */
+/* After a pause, in which nothing was unknown or nobody listened, the number of ranks from before does not count. */
 static void ranks_after_a_pause_are_warned_about_at_once(void **state)
 {
     (void)state;
@@ -293,8 +292,8 @@ static void ranks_after_a_pause_are_warned_about_at_once(void **state)
     }
 }
 
-/* Hosts pass the ranks that are eligible: others from request to request, but often as many. */
-static void subsets_in_turn_are_all_warned_about(void **state)
+/* Hosts pass only the eligible ranks. These change from request to request, but their number often stays. */
+static void ranks_of_changing_subsets_are_all_warned_about(void **state)
 {
     (void)state;
     for (size_t subsets = 2; subsets <= 16; subsets *= 2) {
@@ -335,7 +334,7 @@ static void *select_many_times(void *argument)
     return NULL;
 }
 
-static void rank_is_warned_about_once_under_threads(void **state)
+static void a_rank_is_warned_about_once_under_threads(void **state)
 {
     (void)state;
     struct rank_set set = unknown_set(MOST_RANKS);
@@ -368,15 +367,15 @@ int main(void)
         cmocka_unit_test(generator_is_splitmix64),
         cmocka_unit_test(same_seed_gives_same_picks),
         cmocka_unit_test(new_policies_draw_differently),
-        cmocka_unit_test(no_number_is_drawn_without_a_tie),
-        cmocka_unit_test(tie_set_writes_what_there_is_room_for),
+        cmocka_unit_test(nothing_is_drawn_without_a_tie),
+        cmocka_unit_test(a_tie_set_fills_the_room_it_gets),
         cmocka_unit_test(params_are_copied),
-        cmocka_unit_test(rank_is_warned_about_once),
-        cmocka_unit_test(rank_that_takes_the_place_of_another_is_warned_about),
-        cmocka_unit_test(rank_that_is_added_is_warned_about_at_once),
+        cmocka_unit_test(a_rank_is_warned_about_once),
+        cmocka_unit_test(a_rank_that_replaces_another_is_warned_about),
+        cmocka_unit_test(an_added_rank_is_warned_about_at_once),
         cmocka_unit_test(ranks_after_a_pause_are_warned_about_at_once),
-        cmocka_unit_test(subsets_in_turn_are_all_warned_about),
-        cmocka_unit_test(rank_is_warned_about_once_under_threads),
+        cmocka_unit_test(ranks_of_changing_subsets_are_all_warned_about),
+        cmocka_unit_test(a_rank_is_warned_about_once_under_threads),
     };
     return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
 }

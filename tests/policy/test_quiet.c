@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The request path allocates nothing, takes no lock and makes no system call. The linker puts the functions here in the
- * place of those of the C library, so that each call of one by kvca is counted; and a filter in the kernel kills the
- * process at its first system call but the one that ends it.
+ * The request path allocates nothing, takes no lock and makes no system call. The linker replaces functions of the C
+ * library by those here, so that each call by kvca is counted. A filter in the kernel kills the process at its first
+ * system call, except the one that ends the process.
  */
 #define _GNU_SOURCE /* syscall, locks */
 #include "support/test.h"
@@ -68,7 +68,7 @@ static void count_warning(void *user, const kvca_warning *warning)
     ++*(unsigned *)user;
 }
 
-/* All that the path works on, made before. */
+/* Everything that the path uses, made in advance. */
 struct desk {
     kvca_policy *policy;
     kvca_pool *pool;
@@ -144,7 +144,7 @@ static unsigned place_all_kinds(uint64_t blocks)
     return failed;
 }
 
-/* The path, with no word to the kernel or to the C library. */
+/* Walks the path without a call to the kernel or to the counted functions of the C library. */
 static unsigned walk(void)
 {
     unsigned failed = 0;
@@ -155,10 +155,10 @@ static unsigned walk(void)
     return failed;
 }
 
-static void path_calls_no_allocator_and_no_lock(void **state)
+static void path_allocates_nothing_and_takes_no_lock(void **state)
 {
     (void)state;
-    assert_true(forbidden > 0); /* making the policy and the pool was seen */
+    assert_true(forbidden > 0); /* the calls that make the policy and the pool were counted */
     forbidden = 0;
     unsigned failed = walk();
     unsigned called = forbidden;
@@ -167,7 +167,7 @@ static void path_calls_no_allocator_and_no_lock(void **state)
     assert_true(desk.warnings > 0);
 }
 
-/* Kills the process at any system call but exit_group. */
+/* Kills the process at any system call except exit_group. */
 static bool forbid_system_calls(void)
 {
     struct sock_filter filter[] = {
@@ -183,7 +183,6 @@ static bool forbid_system_calls(void)
 #define NO_FILTER 3 /* exit statuses of a child */
 #define CALL_FAILED 4
 
-/* Runs in a process of its own; returns how that ended. */
 static int run_without_system_calls(unsigned (*work)(void))
 {
     pid_t child = fork();
@@ -204,7 +203,7 @@ static unsigned ask_the_kernel(void)
     return getppid() == 0;
 }
 
-/* valgrind and qemu make system calls of their own, for the program. */
+/* valgrind and qemu make system calls of their own on behalf of the program. */
 static bool runs_alone(void)
 {
     int status = run_without_system_calls(walk);
@@ -225,7 +224,6 @@ static void path_makes_no_system_call(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* The first draws of a new policy. */
 static void draw_first(size_t draws[8])
 {
     static const uint64_t zero[RANKS];
@@ -241,7 +239,7 @@ static void draw_first(size_t draws[8])
     kvca_policy_free(policy);
 }
 
-/* A sandbox may refuse getentropy(): routers that start together must not pick the same ranks all the same. */
+/* A sandbox may refuse getentropy(). Routers that start together must still not pick the same ranks. */
 static void draws_differ_without_entropy(void **state)
 {
     (void)state;
@@ -259,7 +257,7 @@ int main(void)
     require_variant();
     prepare();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(path_calls_no_allocator_and_no_lock),
+        cmocka_unit_test(path_allocates_nothing_and_takes_no_lock),
         cmocka_unit_test(path_makes_no_system_call),
         cmocka_unit_test(draws_differ_without_entropy),
     };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The set of warned ranks: of one size for ever, and still right for the ranks in use. */
+/* The set of warned ranks: its size never changes, and it still knows the ranks in use. */
 #include "support/test.h"
 
 #include "policy/warned.h"
 
-/* One set at a time; too large for the stack of some threads. */
+/* One set at a time. It is too large for the stack of some threads. */
 static struct kvca_warned *new_set(void)
 {
     struct kvca_warned *warned = aligned_alloc(_Alignof(struct kvca_warned), sizeof *warned);
@@ -13,7 +13,7 @@ static struct kvca_warned *new_set(void)
     return warned;
 }
 
-/* One selection over the ranks first .. first + count - 1 of one worker each; returns how many were new. */
+/* One selection over the ranks first .. first + count - 1, each of another worker. Returns how many were new. */
 static size_t show(struct kvca_warned *warned, uint64_t first, size_t count)
 {
     uint64_t era = kvca_warned_begin(warned);
@@ -39,8 +39,8 @@ static void ranks_are_told_apart(void **state)
     free(warned);
 }
 
-/* Months of workers that restart under new names, beside 100 that stay: each newcomer is new, none that stays is. */
-static void ranks_come_and_go(void **state)
+/* Workers restart under new names for months, beside 100 that stay. Each newcomer is new; the others never are. */
+static void only_new_ranks_are_warned_about(void **state)
 {
     (void)state;
     struct kvca_warned *warned = new_set();
@@ -54,7 +54,7 @@ static void ranks_come_and_go(void **state)
     free(warned);
 }
 
-/* More ranks than are remembered: some are not warned about, but none twice. */
+/* There are more ranks than the set remembers. Some get no warning, but none gets two. */
 static void too_many_ranks_do_not_flood(void **state)
 {
     (void)state;
@@ -69,8 +69,8 @@ static void too_many_ranks_do_not_flood(void **state)
     free(warned);
 }
 
-/* The same where a host shows a few of its ranks in each selection, so that a rank is seen seldom. */
-static void portions_do_not_flood(void **state)
+/* The same if a host shows only a few of its ranks in each selection, so that each rank is seen seldom. */
+static void too_many_ranks_in_portions_do_not_flood(void **state)
 {
     (void)state;
     static const size_t portions[] = {1, 8, 100};
@@ -90,7 +90,7 @@ static void portions_do_not_flood(void **state)
     }
 }
 
-/* Half as many ranks as are remembered all find a place. */
+/* Half as many ranks as the set remembers all find a place. */
 static void two_thousand_ranks_are_all_warned_about(void **state)
 {
     (void)state;
@@ -100,7 +100,7 @@ static void two_thousand_ranks_are_all_warned_about(void **state)
     free(warned);
 }
 
-/* A thread that is held up in its pass, while others go on, takes no rank that they use for a forgotten one. */
+/* A thread is held up in its pass while others go on. It does not forget ranks that they use. */
 static void a_late_pass_forgets_nobody(void **state)
 {
     (void)state;
@@ -121,7 +121,7 @@ static void a_late_pass_forgets_nobody(void **state)
     free(warned);
 }
 
-/* When a whole fleet has left, its places are given to the next one. */
+/* After a whole fleet has left, its places go to the next fleet. */
 static void a_fleet_is_replaced(void **state)
 {
     (void)state;
@@ -141,9 +141,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_are_told_apart),
-        cmocka_unit_test(ranks_come_and_go),
+        cmocka_unit_test(only_new_ranks_are_warned_about),
         cmocka_unit_test(too_many_ranks_do_not_flood),
-        cmocka_unit_test(portions_do_not_flood),
+        cmocka_unit_test(too_many_ranks_in_portions_do_not_flood),
         cmocka_unit_test(two_thousand_ranks_are_all_warned_about),
         cmocka_unit_test(a_late_pass_forgets_nobody),
         cmocka_unit_test(a_fleet_is_replaced),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ledger so plain that it is right at a glance, and all operations of a pool done to both: each step checks what the
- * pool answers, and check_snapshot() every column and counter. What is done is chosen by whoever includes this.
+ * A ledger that is plain enough to be seen to be right, and all operations of a pool, done to both. Each step checks
+ * the pool's answer; check_snapshot() checks columns and counters. The file that includes this chooses the operations.
  */
 #ifndef KVCA_POOL_MODEL_H
 #define KVCA_POOL_MODEL_H
@@ -21,12 +21,12 @@ struct model_slot {
     bool draining;
     uint64_t identity;
     uint64_t capacity;
-    uint64_t generation; /* how many ranks were here before */
+    uint64_t generation; /* how many ranks had this slot before */
 };
 
 struct model_booking {
     kvca_booking booking;
-    bool made; /* placed, and not yet released or found stale */
+    bool made; /* placed, and neither released nor found stale since */
     size_t owner;
     uint64_t claim;
     size_t slot;
@@ -35,18 +35,18 @@ struct model_booking {
 };
 
 struct model {
-    kvca_pool *pool; /* made for `max_ranks` and OWNERS, with these parameters */
+    kvca_pool *pool; /* with room for `max_ranks` and OWNERS, and with these parameters */
     size_t max_ranks;
-    size_t identities; /* how many ranks come and go */
-    bool large;        /* some requests are so large that sums come near the largest integer */
-    uint64_t (*choose)(void *source, uint64_t n); /* where choices come from: one of 0 .. n - 1 */
+    size_t identities;                            /* how many different ranks there are */
+    bool large;                                   /* some requests bring sums near the largest integer */
+    uint64_t (*choose)(void *source, uint64_t n); /* makes all choices: one of 0 .. n - 1 */
     void *source;
     kvca_params params;
     struct model_slot slots[MOST_SLOTS];
     kvca_owner owners[OWNERS]; /* 0: not claimed */
     uint64_t claims[OWNERS];
     struct model_booking bookings[BOOKINGS];
-    kvca_booking released; /* a copy of the latest booking that was released */
+    kvca_booking released; /* a copy of the latest released booking */
     size_t released_owner;
     kvca_counters counters;
     size_t step;
@@ -57,7 +57,6 @@ static uint64_t below(struct model *model, uint64_t n)
     return model->choose(model->source, n);
 }
 
-/* How many blocks a request asks for. */
 static uint64_t amount(struct model *model, uint64_t most)
 {
     if (!model->large || below(model, 4) != 0) {
@@ -85,7 +84,6 @@ static size_t slot_of(const struct model *model, uint64_t identity)
     return slot;
 }
 
-/* Whether a booking is still in the ledger. */
 static bool is_live(const struct model *model, const struct model_booking *booking)
 {
     return booking->made && model->owners[booking->owner] != 0 && model->claims[booking->owner] == booking->claim &&
@@ -225,7 +223,6 @@ static void step_params(struct model *model)
     assert_int_equal(kvca_pool_set_params(model->pool, &model->params), KVCA_OK);
 }
 
-/* The pool as the reference takes it: a row for each slot. */
 static struct rank_set set_of(const struct model *model)
 {
     struct rank_set set = {.count = model->max_ranks};
@@ -246,18 +243,17 @@ static void check_placed(const struct model *model, const struct reference *expe
     }
 }
 
-/* What a request asks for, for the pool and for the reference. */
 struct ask {
     kvca_request request;
     uint64_t eligible[(MOST_SLOTS + 63) / 64];
     double multipliers[MOST_SLOTS];
     struct rank_set set;
     bool candidates[MOST_RANKS];
-    bool overflows; /* a slot is no candidate since its sum would pass the largest integer */
-    bool unsound;   /* the multiplier of a candidate is */
+    bool overflows; /* a slot is no candidate because its sum would overflow */
+    bool unsound;   /* a candidate's multiplier is unsound */
 };
 
-/* Multipliers are sound where they must be, but for one slot now and then. */
+/* Makes sound multipliers where they must be sound; now and then one slot has another. */
 static void make_multipliers(struct model *model, struct ask *ask)
 {
     uint64_t pattern = below(model, UINT64_MAX);
@@ -378,7 +374,7 @@ static void step_release(struct model *model)
     }
 }
 
-/* A copy of a booking that was released, where nothing else is booked that it could be. */
+/* Releases a copy of a released booking, if nothing else is booked that it could match. */
 static void step_release_again(struct model *model)
 {
     kvca_booking copy = model->released;
@@ -392,7 +388,7 @@ static void step_release_again(struct model *model)
     model->counters.stale += gone;
 }
 
-/* A booking that was not made so: more blocks, a slot or a claim that never was. */
+/* Releases a booking that nobody made: with more blocks, or with a slot or claim that never existed. */
 static void step_forged(struct model *model)
 {
     const struct model_booking *booking = &model->bookings[below(model, BOOKINGS)];
@@ -436,7 +432,7 @@ static void check_snapshot(struct model *model)
 {
     uint64_t buffer[MOST_SLOTS * 5];
     kvca_snapshot snapshot;
-    bool repaired; /* no operation leaves anything to be put right */
+    bool repaired; /* no operation leaves anything to repair */
     assert_int_equal(kvca_pool_repair(model->pool, &repaired), KVCA_OK);
     assert_false(repaired);
     assert_int_equal(kvca_pool_snapshot(model->pool, buffer, sizeof buffer, &snapshot), KVCA_OK);
@@ -455,7 +451,7 @@ static void check_snapshot(struct model *model)
     assert_memory_equal(&snapshot.counters, &model->counters, sizeof model->counters);
 }
 
-/* kvca_tie_set() on a snapshot is what the pool would draw from. */
+/* kvca_tie_set() on a snapshot lists what the pool would draw from. */
 static void check_tie_set(struct model *model)
 {
     uint64_t buffer[MOST_SLOTS * 5];
@@ -485,7 +481,7 @@ static void check_tie_set(struct model *model)
     }
 }
 
-/* How often, of all operations, each is chosen: rare ones are rare, so that bookings pile up in between. */
+/* How often each operation is chosen. Some are rare, so that bookings pile up in between. */
 static const struct {
     void (*step)(struct model *model);
     unsigned weight;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ledger: one case after the other. test_pool_model.c has all of them mixed, test_pool_death.c the deaths. */
+/* The ledger, case by case. test_pool_model.c mixes all operations; test_pool_death.c has the deaths. */
 #include "support/test.h"
 
 #include <float.h>
@@ -9,7 +9,7 @@
 
 #define NO_SLOT 99
 
-/* A pool of 4 slots and 2 owners, of which one is claimed. */
+/* A pool of 4 slots and 2 owners. One owner is claimed. */
 struct fixture {
     kvca_pool *pool;
     kvca_owner owner;
@@ -43,7 +43,6 @@ static uint32_t put(kvca_pool *pool, uint64_t worker_id, uint64_t capacity)
     return answer.slot;
 }
 
-/* Places a request and returns its booking. */
 static kvca_booking place(struct fixture *fixture, uint64_t blocks)
 {
     kvca_booking booking;
@@ -52,7 +51,7 @@ static kvca_booking place(struct fixture *fixture, uint64_t blocks)
     return booking;
 }
 
-/* Checks D and N of the one rank of a worker; NO_SLOT stands for a rank that is not in the pool. */
+/* Checks D and N of a worker's only rank. NO_SLOT means that the rank is not in the pool. */
 static void check_rank(kvca_pool *pool, uint64_t worker_id, uint64_t blocks, uint64_t requests)
 {
     uint64_t buffer[4 * 5 + 8];
@@ -147,7 +146,7 @@ static void multipliers_are_by_slot(void **state)
     assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, &selection), KVCA_OK);
 }
 
-/* Whose multiplier is the smallest takes the request; where it is not sound, that is the answer. */
+/* The slot with the smallest multiplier takes the request. An unsound one is the answer. */
 static void check_multiplier(const struct fixture *fixture, double *multipliers, uint32_t slot)
 {
     const kvca_request request = {.blocks = 10, .preferred_taint_multiplier = multipliers};
@@ -205,7 +204,7 @@ static void drained_rank_frees_its_slot_when_its_last_request_ends(void **state)
     assert_int_equal(kvca_pool_find(fixture->pool, 1, 0, &found), KVCA_ERR_NO_SUCH_RANK);
     assert_int_equal(kvca_pool_drain(fixture->pool, 1, 0), KVCA_ERR_NO_SUCH_RANK);
     assert_int_equal(put(fixture->pool, 2, 1000), slot);
-    assert_int_equal(kvca_pool_drain(fixture->pool, 2, 0), KVCA_OK); /* idle: at once */
+    assert_int_equal(kvca_pool_drain(fixture->pool, 2, 0), KVCA_OK); /* idle, so it leaves at once */
     assert_int_equal(kvca_pool_find(fixture->pool, 2, 0, &found), KVCA_ERR_NO_SUCH_RANK);
 }
 
@@ -370,7 +369,7 @@ static void pool_is_full_and_has_room_again(void **state)
     assert_true(answer.added);
 }
 
-/* A rank that was dropped leaves its slot to another one, of another generation: so told to a host that keeps slots. */
+/* A dropped rank leaves its slot to another one, with a new generation. Hosts that remember slots are told of that. */
 static void put_tells_the_generation_of_bookings(void **state)
 {
     struct fixture *fixture = *state;
@@ -450,7 +449,7 @@ static void blocks_do_not_wrap(void **state)
     check_rank(fixture->pool, 1, 0, 0);
 }
 
-/* A rank that cannot count the request is passed over, as long as another one can. */
+/* A rank that cannot count the request is passed over while another one can. */
 static void ranks_that_would_overflow_are_passed_over(void **state)
 {
     struct fixture *fixture = *state;
@@ -475,7 +474,10 @@ static void ranks_that_would_overflow_are_passed_over(void **state)
     check_rank(fixture->pool, 2, 3, 3);
 }
 
-/* A pool whose parts have no gap between them, full, with a request so large that slots are looked at one by one. */
+/*
+ * The parts of this pool have no gap between them. The pool is full, and the request is so large that the pool looks at
+ * slots one by one.
+ */
 static void parts_of_a_full_pool_are_apart(void **state)
 {
     (void)state;
@@ -490,7 +492,7 @@ static void parts_of_a_full_pool_are_apart(void **state)
         const kvca_rank rank = {.worker_id = worker, .dp_rank = 7};
         assert_int_equal(kvca_pool_put(pool, &rank, NULL), KVCA_OK);
     }
-    uint32_t index[2 * 512]; /* which placing leaves as it is */
+    uint32_t index[2 * 512]; /* placing does not change it */
     assert_int_equal(pool->buckets, COUNT(index));
     memcpy(index, kvca_half_words(pool, KVCA_PART_INDEX), sizeof index);
     for (uint32_t round = 0; round < ranks; round++) {
@@ -500,13 +502,13 @@ static void parts_of_a_full_pool_are_apart(void **state)
         assert_int_equal(selection.ties, ranks - round);
         assert_memory_equal(kvca_half_words(pool, KVCA_PART_INDEX), index, sizeof index);
     }
-    booking = (kvca_booking){.slot = ranks, .owner = owner, .blocks = 1}; /* what lies there is no slot's state */
+    booking = (kvca_booking){.slot = ranks, .owner = owner, .blocks = 1}; /* no slot's state lies there */
     assert_int_equal(kvca_pool_release(pool, &booking), KVCA_ERR_FOREIGN_BOOKING);
     assert_int_equal(kvca_pool_place(pool, owner, &(kvca_request){.blocks = 1}, &booking, NULL), KVCA_ERR_OVERFLOW);
     kvca_pool_free(pool);
 }
 
-/* The sum that an owner gives back may not fit: then it is told as the largest integer. */
+/* The sum that an owner gives back may overflow. Then it is the largest integer. */
 static void blocks_given_back_are_counted_up_to_the_largest_integer(void **state)
 {
     struct fixture *fixture = *state;
@@ -523,7 +525,9 @@ static void blocks_given_back_are_counted_up_to_the_largest_integer(void **state
     assert_int_equal(requests, 3);
 }
 
-/* After 2^32 ranks a slot is retired, and after 2^32 claims an owner, lest an old booking match a new rank. */
+/*
+ * A slot is retired after 2^32 ranks and an owner after 2^32 claims. Otherwise an old booking could match a new rank.
+ */
 static void used_up_generations_are_retired(void **state)
 {
     struct fixture *fixture = *state;
@@ -541,7 +545,7 @@ static void used_up_generations_are_retired(void **state)
     assert_int_equal(kvca_pool_owner_claim(fixture->pool, 1, &owner), KVCA_ERR_OWNERS_FULL);
 }
 
-/* Leaves the pool as a death might: what follows from the truth is wrong, and it is dirty. */
+/* Leaves the pool as a death might: dirty, and all that follows from the truth is wrong. */
 static void scramble(kvca_pool *pool)
 {
     for (uint32_t slot = 0; slot < pool->max_ranks; slot++) {
@@ -660,7 +664,7 @@ static void every_call_puts_a_dirty_pool_right_first(void **state)
     call_place(fixture);
 }
 
-/* A death in a drop can leave what was booked on a slot that is free, and one in a void what an owner had. */
+/* A death in a drop can leave a free slot with bookings, and a death in a void can leave an owner's bookings. */
 static void repair_clears_what_nobody_has(void **state)
 {
     struct fixture *fixture = *state;
@@ -697,7 +701,7 @@ static void same_seed_gives_same_placements(void **state)
     assert_memory_not_equal(slots[0], slots[2], sizeof slots[0]);
 }
 
-/* Forty requests arrive at once: picked from one view and booked later they pile up; placed, they do not. */
+/* Forty requests arrive at once. Picked from one view and booked later, they pile up. Placed, they do not. */
 static void a_burst_does_not_over_book(void **state)
 {
     struct fixture *fixture = *state;
@@ -721,7 +725,7 @@ static void a_burst_does_not_over_book(void **state)
         assert_int_equal(place(fixture, 10).blocks, 10);
     }
     kvca_policy_free(policy);
-    assert_int_equal(booked[0], 400); /* four times what it holds, with three idle ranks beside it */
+    assert_int_equal(booked[0], 400); /* four times its capacity, beside three idle ranks */
     for (uint64_t worker = 0; worker < 4; worker++) {
         check_rank(fixture->pool, worker, 100, 10);
     }
@@ -830,7 +834,7 @@ static void only_a_pool_is_attached(void **state)
     assert_int_equal(kvca_pool_attach(memory, bytes - 1, &attached), KVCA_ERR_POOL_MEMORY);
     assert_int_equal(kvca_pool_attach(memory, 16, &attached), KVCA_ERR_POOL_MEMORY);
     assert_int_equal(kvca_pool_attach(memory + 8, bytes, &attached), KVCA_ERR_POOL_MEMORY);
-    /* Every bit of what the head says of the layout counts. */
+    /* Every bit in the head's description of the layout counts. */
     const size_t described = 32 + 13 * 8;
     for (size_t bit = 0; bit < 8 * described; bit++) {
         memory[bit / 8] ^= (unsigned char)(1 << bit % 8);
@@ -850,7 +854,7 @@ static void only_a_pool_is_attached(void **state)
     free(memory);
 }
 
-/* What would lead outside of the block, at once or when the pool is put right, is no pool. */
+/* A head that would lead outside of the block, at once or in a repair, is not accepted as a pool. */
 static void a_head_that_leads_outside_is_not_attached(void **state)
 {
     struct fixture *fixture = *state;
@@ -887,7 +891,7 @@ static void a_head_that_leads_outside_is_not_attached(void **state)
     }
 }
 
-/* A block may move: nothing in it points into it. */
+/* A block may move, because nothing in it points into it. */
 static void a_copied_block_is_a_pool(void **state)
 {
     struct fixture *fixture = *state;
@@ -1006,8 +1010,8 @@ static void null_pointers_are_refused(void **state)
 }
 
 /*
- * What a pool keeps of its slots must go with them when they are large or small, over or not, drained or not, whatever
- * the parameters: a place is compared with kvca_tie_set() on a snapshot, over more slots than a group has.
+ * What a pool keeps about its slots must stay right while they are large or small, over or not, draining or not, with
+ * any parameters. Each place is compared with kvca_tie_set() on a snapshot, over more slots than a group has.
  */
 #define MANY_SLOTS 150
 #define HELD 400
@@ -1017,7 +1021,7 @@ struct crowd {
     kvca_owner owner;
     kvca_booking held[HELD];
     uint64_t random;
-    _Alignas(8) uint64_t buffer[MANY_SLOTS * 5 + 8]; /* on 32-bit x86 they are aligned to 4 otherwise */
+    _Alignas(8) uint64_t buffer[MANY_SLOTS * 5 + 8]; /* on 32-bit x86 the alignment would be 4 */
     size_t rows[MANY_SLOTS];
 };
 
@@ -1100,7 +1104,7 @@ static void places_are_those_of_the_snapshot(void **state)
         if (i % 16 == 0) {
             change_something(crowd);
         }
-        put(crowd->pool, 0, 100); /* so that there always is one that takes requests */
+        put(crowd->pool, 0, 100); /* so that one rank always takes requests */
         compare_place(crowd);
     }
     kvca_pool_free(crowd->pool);

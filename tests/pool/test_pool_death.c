@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that dies in the middle of an update. The pool lies in shared memory behind a process-shared robust mutex.
- * A child takes the mutex, begins an operation and is killed before its first store, then another before its second,
- * and so on through all of them; each time the parent takes the mutex over, repairs the pool, and finds it exactly as
- * before the operation or exactly as after it.
+ * A process that dies in the middle of an update. The pool lies in shared memory, with a process-shared robust mutex. A
+ * child takes the mutex, begins an operation and is killed before its first store, another one before its second, and
+ * so on. Each time the parent takes the mutex over and repairs the pool. The pool must then be exactly as before the
+ * operation or exactly as after it.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
@@ -21,7 +21,7 @@
 #define SLOTS 3
 #define OWNERS 2
 
-/* Counts the pool's stores down, in a child, to its death. */
+/* In a child: counts the pool's stores down to the child's death. */
 static long stores_left = -1;
 
 void kvca_fault_point(void)
@@ -31,12 +31,12 @@ void kvca_fault_point(void)
     }
 }
 
-/* What the processes share, but for the pool. */
+/* What the processes share besides the pool. */
 struct shared {
     pthread_mutex_t mutex;
     kvca_owner owners[OWNERS]; /* 0: the parent's, 1: the child's */
     kvca_booking booking;      /* of the parent's owner, on worker 1 */
-    kvca_booking last;         /* the child's only one, on worker 3, which drains */
+    kvca_booking last;         /* the child's only booking, on worker 3, which drains */
 };
 
 struct world {
@@ -44,7 +44,7 @@ struct world {
     kvca_pool *pool;
 };
 
-/* The columns, and what the pool's answers are made of, to be compared. */
+/* The columns, and all that the pool's answers depend on, to be compared. */
 struct picture {
     size_t count;
     size_t placeable;
@@ -84,7 +84,7 @@ static kvca_booking place_on(struct world *world, size_t owner, uint32_t slot, u
     return booking;
 }
 
-/* Three ranks, with requests of both owners on the first; the last one drains under a request of the child's. */
+/* Three ranks. Both owners have requests on the first one. The last one drains under a request of the child. */
 static struct world make_world(void)
 {
     const kvca_params params = KVCA_PARAMS_DEFAULT;
@@ -227,7 +227,7 @@ static bool do_in_child(struct world *world, void (*operation)(struct world *wor
     return WIFSIGNALED(status);
 }
 
-/* Takes the mutex as the next process would. Returns whether the pool had to be put right. */
+/* Takes the mutex as the next process would. Returns whether the pool needed a repair. */
 static bool take_over(struct world *world)
 {
     bool repaired;
@@ -240,7 +240,9 @@ static bool take_over(struct world *world)
     return repaired;
 }
 
-/* After the repair the pool works on: its totals are what its owners have, and fall to nothing with them. */
+/*
+ * After the repair the pool still works: its totals are the sums over its owners, and fall to 0 when they are voided.
+ */
 static void check_that_it_works_on(struct world *world)
 {
     kvca_owner_info info;
@@ -265,7 +267,7 @@ static void check_that_it_works_on(struct world *world)
 
 static const struct {
     const char *name;
-    void (*prepare)(struct world *world); /* done whole, before the operation */
+    void (*prepare)(struct world *world); /* runs completely before the operation */
     void (*operation)(struct world *world);
 } OPERATIONS[] = {
     {"place", NULL, do_place},
@@ -327,7 +329,7 @@ static void death_leaves_a_pool_that_is_put_right(void **state)
     }
 }
 
-/* Death during the repair of a death, at every pair of stores of a release that frees its slot. */
+/* Death during the repair after a death, at every pair of stores of a release that frees its slot. */
 static void death_during_repair_is_put_right(void **state)
 {
     (void)state;
@@ -357,7 +359,7 @@ static void death_during_repair_is_put_right(void **state)
     }
 }
 
-/* A pool that was not made whole is none. */
+/* A pool that was not completely made is not attached. */
 static void death_during_init_leaves_no_pool(void **state)
 {
     (void)state;
@@ -365,7 +367,7 @@ static void death_during_init_leaves_no_pool(void **state)
     size_t bytes = kvca_pool_bytes(SLOTS, OWNERS);
     long stores = 0;
     for (bool died = true; died; stores++) {
-        struct world world = make_world(); /* what a pool is made over: an older one */
+        struct world world = make_world(); /* the memory holds an older pool */
         pid_t child = fork();
         if (child == 0) {
             kvca_pool *made;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Long random sequences of all operations of a pool, against the model: after each step every column, counter and tie
- * set must agree.
+ * Long random sequences of all operations of a pool, compared with the model: every column, counter and tie set must
+ * agree after each step.
  */
 #include "pool/pool_model.h"
 
@@ -43,7 +43,10 @@ static void operations_match_the_model(void **state)
     compare(false, rounds(1000000));
 }
 
-/* Blocks near the largest integer: sums must not pass it, and slots take the way of large numbers and leave it. */
+/*
+ * Blocks near the largest integer. Sums must not overflow, and slots must change between the ways for large and small
+ * numbers.
+ */
 static void large_operations_match_the_model(void **state)
 {
     (void)state;

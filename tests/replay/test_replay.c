@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The model of a decode pool: traces small enough to be worked out by hand, what is conserved in every run, and the two
- * engines against each other.
+ * The model of a decode pool: traces small enough to work out by hand, what every run conserves, and the two engines
+ * compared with each other.
  */
 #include "support/test.h"
 
@@ -15,9 +15,9 @@
 #define MOST_PASSES 10
 
 /*
- * A run on paper. Blocks have 4 tokens. For each pass it lists the context tokens of its batch, which give its length,
- * and the contexts that were computed anew in it; for each request the number of passes before it was admitted and
- * finished. Traces have one rank, unless a row says otherwise.
+ * A run on paper. Blocks have 4 tokens. For each pass: the context tokens of its batch, which give its length, and how
+ * many contexts were computed again in it. For each request: the number of passes before it was admitted and before it
+ * finished. There is one rank, unless a row says otherwise.
  */
 struct paper {
     const char *name;
@@ -41,7 +41,7 @@ struct paper {
 
 static const struct paper PAPERS[] = {
     {
-        .name = "one request: its last token takes a slot too",
+        .name = "one request: its last token takes a slot, too",
         .capacity = 2,
         .requests = {{0, 4, 3}},
         .count = 1,
@@ -111,7 +111,7 @@ static const struct paper PAPERS[] = {
         .finished = {1, 1},
     },
     {
-        .name = "one sequence at a time: what waits costs nothing",
+        .name = "one sequence at a time: a waiting one costs nothing",
         .capacity = 8,
         .max_num_seqs = 1,
         .batch_ms = 2.5,
@@ -137,7 +137,7 @@ static const struct paper PAPERS[] = {
         .preemptions = 1,
     },
     {
-        .name = "an older sequence preempts the newest, whose context is computed anew",
+        .name = "an older sequence preempts the newest, whose context is computed again",
         .capacity = 3,
         .requests = {{0, 3, 3}, {0, 4, 2}},
         .count = 2,
@@ -176,7 +176,7 @@ static const struct paper PAPERS[] = {
         .over_capacity = 1,
     },
     {
-        .name = "held until it fits, with those behind it",
+        .name = "held until it fits, and those behind it wait, too",
         .policy = "kvca",
         .capacity = 4,
         .hold = true,
@@ -262,7 +262,7 @@ static void check_paper(const struct paper *paper, const struct replay_engine *e
     replay_run_free(&run);
 }
 
-static void run_is_as_on_paper(void **state)
+static void a_run_matches_paper(void **state)
 {
     const struct paper *paper = *state;
     for (int independent = 0; independent < 2; independent++) {
@@ -271,8 +271,8 @@ static void run_is_as_on_paper(void **state)
     }
 }
 
-/* Requests that end without a run: what could never be held, and what was sent where it never can be. */
-static void requests_are_dropped_or_stuck(void **state)
+/* Requests that end without a run: they fit on no rank, or were sent to a rank on which they never fit. */
+static void impossible_requests_are_dropped_or_stuck(void **state)
 {
     (void)state;
     const uint64_t capacities[] = {2, 8};
@@ -284,7 +284,7 @@ static void requests_are_dropped_or_stuck(void **state)
         {0, 33, 0},   /* dropped */
         {0, 32, 1},   /* 9 blocks: dropped */
         {0, 28, 4},   /* 8 blocks, to rank 1 */
-        {1000, 4, 4}, /* to rank 0, when the pool has long been idle */
+        {1000, 4, 4}, /* to rank 0, after the pool has long been idle */
     };
     static const enum replay_end ends[] = {REPLAY_STUCK,   REPLAY_DROPPED,   REPLAY_DROPPED,
                                            REPLAY_DROPPED, REPLAY_COMPLETED, REPLAY_COMPLETED};
@@ -298,7 +298,7 @@ static void requests_are_dropped_or_stuck(void **state)
             assert_int_equal(run.outcomes[request].end, ends[request]);
         }
         assert_true(run.outcomes[5].admitted_s == 500.0);
-        assert_int_equal(run.over_capacity, 1); /* the stuck one, where rank 1 had room */
+        assert_int_equal(run.over_capacity, 1); /* the stuck one, although rank 1 had room */
         assert_int_equal(run.over_capacity_avoidable, 1);
         assert_int_equal(run.left_blocks, 0);
         double values[REPLAY_METRICS];
@@ -309,8 +309,8 @@ static void requests_are_dropped_or_stuck(void **state)
     }
 }
 
-/* Two unequal ranks: what one has must not be taken for the other's. */
-static void two_ranks_are_as_on_paper(void **state)
+/* Two unequal ranks: each keeps its own numbers. */
+static void two_ranks_match_paper(void **state)
 {
     (void)state;
     const uint64_t capacities[] = {8, 4};
@@ -342,7 +342,7 @@ static void two_ranks_are_as_on_paper(void **state)
     }
 }
 
-/* A booking that has grown with its output is past capacity where the prompts alone are not. */
+/* A booking that has grown with its output can be over the capacity while the prompts alone are not. */
 static void tracked_output_is_booked(void **state)
 {
     (void)state;
@@ -362,12 +362,12 @@ static void tracked_output_is_booked(void **state)
     }
 }
 
-/* The same seed gives the same run, another one another, for each policy that draws. */
+/* For each policy that draws, the same seed gives the same run and another seed another run. */
 static void the_seed_is_used(void **state)
 {
     (void)state;
     static const char *const drawing[] = {"default:0", "kvca", "least_requests", "p2c"};
-    const uint64_t capacities[] = {50, 40, 30, 20}; /* so that it matters who has which */
+    const uint64_t capacities[] = {50, 40, 30, 20}; /* unequal, so that it matters which rank gets a request */
     struct replay_options options = {
         .ranks = 4, .capacities = capacities, .block_size = 4, .max_num_seqs = 10, .speed = 1};
     struct replay_request requests[40];
@@ -390,7 +390,7 @@ static void the_seed_is_used(void **state)
     }
 }
 
-/* A rank that would be filled exactly had room. */
+/* A rank that the request would fill exactly had room. */
 static void avoidable_means_that_another_rank_had_room(void **state)
 {
     (void)state;
@@ -400,7 +400,7 @@ static void avoidable_means_that_another_rank_had_room(void **state)
             .ranks = 2, .capacities = capacities, .block_size = 4, .max_num_seqs = 10, .speed = 1};
         struct replay_request requests[] = {{0, 4, 0}, {0, 5, 3}};
         struct replay_trace trace = {.requests = requests, .count = 2};
-        struct replay_policy policy = policy_named("round_robin"); /* the second one, of 2 blocks, to rank 0 */
+        struct replay_policy policy = policy_named("round_robin"); /* request 2, of 2 blocks, goes to rank 0 */
         struct replay_run run;
         replay_run(&replay_fast_engine, &options, &trace, &policy, 0, &run);
         assert_int_equal(run.over_capacity, room > 1);
@@ -409,8 +409,8 @@ static void avoidable_means_that_another_rank_had_room(void **state)
     }
 }
 
-/* Percentiles are nearest ranks; times are those of completed requests. */
-static void metrics_are_as_on_paper(void **state)
+/* Percentiles are nearest ranks. Times are those of completed requests. */
+static void metrics_match_paper(void **state)
 {
     (void)state;
     const uint64_t capacity = 10;
@@ -445,7 +445,6 @@ static const char *const POLICIES[] = {
     "default:0", "default:64", "kvca", "kvca:0.8:off:4", "kvca:off:on:0", "least_requests", "p2c", "round_robin",
 };
 
-/* A random pool under random pressure. */
 struct random_case {
     uint64_t capacities[4];
     struct replay_options options;
@@ -498,7 +497,7 @@ static void engines_agree_and_nothing_is_lost(void **state)
     assert_true(preemptions > 1000 && held_back > 100);
 }
 
-/* The library's promise, in a whole run: no booking past a rank's capacity while another rank had room. */
+/* The library's promise in a whole run: no booking over a rank's capacity while another rank has room. */
 static void kvca_never_overbooks_avoidably(void **state)
 {
     (void)state;
@@ -579,17 +578,17 @@ static void other_policies_pick(void **state)
     pick_often("least_requests", requests, picked);
     assert_true(picked[0] == 0 && picked[1] > 1400 && picked[2] > 1400);
     memset(picked, 0, sizeof picked);
-    pick_often("p2c", requests, picked); /* rank 0 loses both its pairs, and the third pair is a tie */
+    pick_often("p2c", requests, picked); /* rank 0 loses both of its pairs, and the third pair is a tie */
     assert_true(picked[0] == 0 && picked[1] > 1400 && picked[2] > 1400);
 }
 
 static const struct CMUnitTest OTHERS[] = {
-    cmocka_unit_test(requests_are_dropped_or_stuck),
-    cmocka_unit_test(two_ranks_are_as_on_paper),
+    cmocka_unit_test(impossible_requests_are_dropped_or_stuck),
+    cmocka_unit_test(two_ranks_match_paper),
     cmocka_unit_test(tracked_output_is_booked),
     cmocka_unit_test(the_seed_is_used),
     cmocka_unit_test(avoidable_means_that_another_rank_had_room),
-    cmocka_unit_test(metrics_are_as_on_paper),
+    cmocka_unit_test(metrics_match_paper),
     cmocka_unit_test(engines_agree_and_nothing_is_lost),
     cmocka_unit_test(kvca_never_overbooks_avoidably),
     cmocka_unit_test(policies_are_read),
@@ -600,11 +599,11 @@ int main(void)
 {
     struct CMUnitTest tests[COUNT(PAPERS) + COUNT(OTHERS)];
     for (size_t i = 0; i < COUNT(PAPERS); i++) {
-        static struct paper papers[COUNT(PAPERS)]; /* cmocka hands out pointers to what is not const */
+        static struct paper papers[COUNT(PAPERS)]; /* cmocka passes rows as pointers to non-const data */
         papers[i] = PAPERS[i];
         tests[i] = (struct CMUnitTest){
             .name = PAPERS[i].name,
-            .test_func = run_is_as_on_paper,
+            .test_func = a_run_matches_paper,
             .initial_state = &papers[i],
         };
     }

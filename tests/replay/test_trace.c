@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Request traces: small texts of each format, each by its name, and synthetic ones. */
+/* Request traces: short texts in each format, each a test, and synthetic traces. */
 
 #include "support/test.h"
 
@@ -23,7 +23,7 @@
 #define MILLISECONDS "timestamp must be a number from 0 to 1e13, in milliseconds; found "
 #define NO_OBJECT "this line is not one JSON object: "
 
-/* An object of JSON with these values; OTHERS is more keys, each with a comma behind it. */
+/* A JSON object with these values. OTHERS are more keys, each with a comma after it. */
 #define OBJECT(others, timestamp, input, output)                                                                     \
     "{" others "\"timestamp\":" timestamp ",\"input_length\":" input ",\"output_length\":" output "}\n"
 #define SOUND OBJECT("", "0", "1", "1")
@@ -31,7 +31,7 @@
     TEN(open_or_close) TEN(open_or_close) TEN(open_or_close) TEN(open_or_close) TEN(open_or_close)
 #define TEN(text) text text text text text text text text text text
 
-/* Reads a text by way of a file. The file's name is taken off the message. */
+/* Reads a text through a file. Takes the file's name off the message. */
 static kvca_status load(const char *text, size_t size, struct replay_trace *trace, kvca_error *error)
 {
     char path[TEST_PATH];
@@ -91,7 +91,7 @@ static const struct readable {
      2,
      0,
      {{0, 1, 1}, {1, 1, 1}}},
-    {"azure, 2000 was a leap year and 2100 is none",
+    {"azure, 2000 was a leap year and 2100 is not",
      AZURE "2000-02-29 00:00:00,1,1\n2000-03-01 00:00:00,1,1\n2100-02-28 00:00:00,1,1\n2100-03-01 00:00:00,1,1\n",
      4,
      0,
@@ -122,7 +122,7 @@ static const struct readable {
      2,
      0,
      {{0, 16777216, 0}, {1e10, 16777215, 0}}},
-    {"plain, a number below all others", PLAIN "0,1,1\n1e-400,1,1\n", 2, 0, {{0, 1, 1}, {0, 1, 1}}},
+    {"plain, a number below the smallest double", PLAIN "0,1,1\n1e-400,1,1\n", 2, 0, {{0, 1, 1}, {0, 1, 1}}},
     {"plain, blank lines", "\n \t\r\n" PLAIN "\n\n1,1,1\n\r\n  \n2,2,2\n\n", 2, 0, {{0, 1, 1}, {1, 2, 2}}},
     {"plain, a byte order mark", "\xef\xbb\xbf" PLAIN "1,1,1\n", 1, 0, {{0, 1, 1}}},
     {"plain, a carriage return at the very end", PLAIN "1,1,1\r", 1, 0, {{0, 1, 1}}},
@@ -198,7 +198,7 @@ static const struct readable {
      1,
      0,
      {{0, 2, 3}}},
-    {"mooncake, as YAML alone may be written",
+    {"mooncake, notations that only YAML has",
      "{timestamp: 0, 'input_length': 0x10, output_length: 0o10,} # a comment\n{\"timestamp\": 1, input_length: 07, "
      "output_length: +8, prompt: [a, b c]}",
      2,
@@ -219,7 +219,7 @@ static void text_is_read(void **state)
     for (size_t i = 0; i < row->count; i++) {
         const struct replay_request *found = &trace.requests[i];
         const struct replay_request *expected = &row->requests[i];
-        /* The difference of two decimals is not the double that the test writes, but next to it. */
+        /* The difference of two decimals may be next to the double that the test has. */
         if (fabs(found->arrival_s - expected->arrival_s) > 4 * DBL_EPSILON * expected->arrival_s ||
             found->prompt_tokens != expected->prompt_tokens || found->output_tokens != expected->output_tokens) {
             fail_msg("request %zu arrives at %.17g with %" PRIu64 " and %" PRIu64 " tokens", i, found->arrival_s,
@@ -233,7 +233,7 @@ static void text_is_read(void **state)
 static const struct faulty {
     const char *name;
     const char *text;
-    const char *message; /* its beginning, without the name of the file */
+    const char *message; /* the beginning, without the file's name */
 } FAULTY[] = {
     {"empty", "", "1:1: " FORMATS "nothing"},
     {"blank lines alone", "\n  \r\n\n", "1:1: " FORMATS "nothing"},
@@ -244,10 +244,10 @@ static const struct faulty {
     {"a longer header", "arrival_s,prompt_tokens,output_tokens,x\n", "1:1: " FORMATS "\"arrival_s,prompt_tokens,out"},
     {"no header", "0,1,1\n", "1:1: " FORMATS "\"0,1,1\""},
     {"a JSON list", "[{}]\n", "1:1: " FORMATS "\"[{}]\""},
-    {"no UTF-8: too long, surrogates, past the last character",
+    {"not UTF-8: too long, surrogates, past the last character",
      "\xe0\x80\x9b\xed\xa0\x80\xf0\x8f\xbf\xbf\xf4\x90\x80\x80\n",
      "1:1: " FORMATS "\"<E0><80><9B><ED><A0><80><F0><8F><BF><BF><F4><90><80><80>\""},
-    {"the last characters of UTF-8 before those", "\xdf\xbf\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf\n",
+    {"the last characters of UTF-8 before each of those", "\xdf\xbf\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf\n",
      "1:1: " FORMATS "\"\xdf\xbf\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf\""},
     {"unprintable", "\x1b[31m\xff\n", "1:1: " FORMATS "\"<U+001B>[31m<FF>\""},
     {"azure, no requests", AZURE, "1:1: this trace has no requests; at least one is needed"},
@@ -296,7 +296,7 @@ static const struct faulty {
     {"azure, day 0", AZURE "2023-11-00 18:17:03,1,1\n", "2:1: " DATE},
     {"azure, 31 November", AZURE "2023-11-31 18:17:03,1,1\n", "2:1: " DATE},
     {"azure, 30 February", AZURE "2024-02-30 18:17:03,1,1\n", "2:1: " DATE},
-    {"azure, 29 February of no leap year", AZURE "2023-02-29 18:17:03,1,1\n", "2:1: " DATE},
+    {"azure, 29 February, not a leap year", AZURE "2023-02-29 18:17:03,1,1\n", "2:1: " DATE},
     {"azure, 29 February 2100", AZURE "2100-02-29 18:17:03,1,1\n", "2:1: " DATE},
     {"azure, hour 24", AZURE "2023-11-16 24:00:00,1,1\n", "2:1: " DATE},
     {"azure, minute 60", AZURE "2023-11-16 18:60:00,1,1\n", "2:1: " DATE},
@@ -315,8 +315,8 @@ static const struct faulty {
     {"mooncake, an arrival that is too late", OBJECT("", "10000000000000.01", "1", "1"),
      "1:14: " MILLISECONDS "10000000000000.01"},
     {"mooncake, an infinite arrival", OBJECT("", "1e999", "1", "1"), "1:14: " MILLISECONDS "1e999"},
-    {"mooncake, an arrival that is no number", OBJECT("", "NaN", "1", "1"), "1:14: " MILLISECONDS "NaN"},
-    {"mooncake, an arrival that is no number in YAML", OBJECT("", ".nan", "1", "1"), "1:14: " MILLISECONDS ".nan"},
+    {"mooncake, an arrival that is not a number", OBJECT("", "NaN", "1", "1"), "1:14: " MILLISECONDS "NaN"},
+    {"mooncake, an arrival that is not a number in YAML", OBJECT("", ".nan", "1", "1"), "1:14: " MILLISECONDS ".nan"},
     {"mooncake, a quoted arrival", OBJECT("", "\"0\"", "1", "1"), "1:14: " MILLISECONDS "the quoted text \"0\""},
     {"mooncake, an arrival left out", OBJECT("", "", "1", "1"), "1:14: " MILLISECONDS "nothing"},
     {"mooncake, an arrival with a tag", OBJECT("", "!!int 0", "1", "1"), "1:14: " MILLISECONDS "a value with an ex"},
@@ -359,28 +359,28 @@ static const struct faulty {
     {"mooncake, an indented value", SOUND "  " OBJECT("", "0", "x", "1"), "2:33: input_length " COUNT_RANGE "x"},
     {"mooncake, brackets that do not match", "{\"a\":[1}\n", "1:8: " NO_OBJECT "did not find expected ',' or ']', "},
     {"mooncake, a bracket too many", "{\"a\":1}}\n", "1:8: " NO_OBJECT},
-    {"mooncake, an escape that there is none", "{\"a\":\"\\x\"}\n", "1:9: " NO_OBJECT},
+    {"mooncake, an unknown escape", "{\"a\":\"\\x\"}\n", "1:9: " NO_OBJECT},
     {"mooncake, half a character as an escape", "{\"a\":\"\\ud834\\udd1e\"}\n",
      "1:9: " NO_OBJECT "found invalid Unicode"},
     {"mooncake, a control character", SOUND "  {\"a\":\"\x1f\"}\n",
      "2:9: this line is not text in UTF-8: control char"},
-    {"mooncake, no UTF-8", "{\"\xc3\xa4\":\"\xff\"}\n", "1:7: this line is not text in UTF-8: "},
+    {"mooncake, not UTF-8", "{\"\xc3\xa4\":\"\xff\"}\n", "1:7: this line is not text in UTF-8: "},
     {"mooncake, nested too deep",
      OBJECT("\"\xc3\xa4\":" LEVELS("[") TEN("[") "[[[[1]]]]" TEN("]") LEVELS("]") ",", "0", "2", "3"),
      "1:69: lists and mappings may nest at most 64 levels deep; this one is deeper"},
     {"mooncake, an alias", SOUND "{\"a\":*b}\n", "2:6: the alias *b cannot be followed: "},
-    {"mooncake, what ends lines in YAML alone",
+    {"mooncake, line ends that only YAML has",
      "{\"a\":\"\xe2\x80\xa8\xe2\x80\xa9\xc2\x85\",\r\"timestamp\":x}\n" SOUND,
      "1:1: this object has no input_length; "},
-    {"mooncake, a value behind what ends lines in YAML alone",
+    {"mooncake, a value behind line ends that only YAML has",
      SOUND " {\"a\":\"\xe2\x80\xa8\xe2\x80\xa9\xc2\x85\",\r\"timestamp\":x,\"input_length\":1,\"output_length\":1}\n",
      "2:26: " MILLISECONDS "x"},
-    {"mooncake, a fault behind what ends lines in YAML alone", SOUND "{\"a\":\r1}}\n", "2:9: " NO_OBJECT},
+    {"mooncake, a fault behind line ends that only YAML has", SOUND "{\"a\":\r1}}\n", "2:9: " NO_OBJECT},
     {"mooncake, a second document", "{}\r---\r{}\n",
      "1:4: a second document begins here; a line must hold exactly one"},
 };
 
-/* Whether a status says what is wrong with the text. */
+/* Whether a status is about the text. */
 static bool is_of_text(kvca_status status)
 {
     return status == KVCA_ERR_CONFIG || status == KVCA_ERR_YAML || status == KVCA_ERR_TOO_LARGE;
@@ -401,7 +401,7 @@ static void text_is_refused(void **state)
     assert_null(trace.requests);
 }
 
-/* A null character is a character like any other, also for strtod(). */
+/* A null character is like any other, also for strtod(). */
 static void null_characters_are_refused(void **state)
 {
     (void)state;
@@ -427,14 +427,14 @@ static void null_characters_are_refused(void **state)
     }
 }
 
-/* An object that is cut anywhere is refused in its line, and nothing past it is read. */
+/* An object that is cut anywhere is refused in its line. Nothing past its end is read. */
 static void cut_objects_are_refused(void **state)
 {
     (void)state;
     static const char whole[] = SOUND "{\"timestamp\": 1.5e3, \"b\": [true, null, {\"c\": \"\\u00e4\\n\"}, []], "
                                       "\"input_length\": 1, \"output_length\": 12}";
     for (size_t length = sizeof SOUND; length < sizeof whole - 1; length++) {
-        char *text = malloc(length); /* for the sanitizer and valgrind */
+        char *text = malloc(length); /* exact, so that the sanitizer and valgrind see a read past it */
         assert_non_null(text);
         memcpy(text, whole, length);
         struct replay_trace trace;
@@ -447,7 +447,7 @@ static void cut_objects_are_refused(void **state)
     }
 }
 
-/* The bound holds for each line, not for the trace. */
+/* The limit is for each line, not for the trace. */
 static void longest_lines_are_read(void **state)
 {
     (void)state;
@@ -555,7 +555,7 @@ static bool requests_are_equal(const struct replay_request *a, const struct repl
            a->output_tokens == b->output_tokens;
 }
 
-/* How many of the requests that both traces have are equal. */
+/* How many requests, of those that both traces have, are equal. */
 static size_t count_equal(struct replay_trace a, struct replay_trace b)
 {
     size_t equal = 0;
@@ -589,7 +589,7 @@ static void longer_traces_begin_with_shorter_ones(void **state)
     assert_int_equal(count_equal(synthesize("requests=100,seed=3"), synthesize("requests=1000,seed=3")), 100);
 }
 
-/* As the comment of synthetic.c says it, with the suites' own generator. */
+/* As the comment of synthetic.c says, with the suites' own generator. */
 static void numbers_are_those_of_splitmix64(void **state)
 {
     (void)state;
@@ -647,7 +647,7 @@ static void assert_near(double value, double expected)
     }
 }
 
-static void distributions_are_as_told(void **state)
+static void distributions_match_their_parameters(void **state)
 {
     (void)state;
     struct replay_trace trace = synthesize("requests=20000,seed=1,rate=50,prompt=2000,output=300,sigma=0.8");
@@ -765,12 +765,12 @@ static const struct CMUnitTest OTHERS[] = {
     cmocka_unit_test(unreadable_files_are_refused),     cmocka_unit_test(standard_input_is_read),
     cmocka_unit_test(large_traces_are_sorted),          cmocka_unit_test(seeds_decide_the_trace),
     cmocka_unit_test(keys_have_defaults_and_any_order), cmocka_unit_test(longer_traces_begin_with_shorter_ones),
-    cmocka_unit_test(numbers_are_those_of_splitmix64),  cmocka_unit_test(distributions_are_as_told),
+    cmocka_unit_test(numbers_are_those_of_splitmix64),  cmocka_unit_test(distributions_match_their_parameters),
     cmocka_unit_test(lengths_stay_in_bounds),           cmocka_unit_test(extreme_settings_stay_finite),
     cmocka_unit_test(faulty_specs_are_refused),
 };
 
-/* cmocka hands its tests the rows without const. */
+/* cmocka passes its tests the rows without const. */
 static struct CMUnitTest row_test(const char *name, CMUnitTestFunction run, const void *row)
 {
     union {

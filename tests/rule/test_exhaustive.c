@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All sets of up to three ranks over small values of every field, with all parameters made of such: each as the witness
- * says, by kvca_select, kvca_tie_set and a pool. */
+/*
+ * All sets of up to three ranks with small values of every field, with all parameters of small values. kvca_select,
+ * kvca_tie_set and a pool must agree with the witness on each.
+ */
 #include "support/test.h"
 
 #include <kvca/pool.h>
@@ -21,7 +23,6 @@ static const double WEIGHTS[] = {0.0, 1.0};
 static const uint64_t CAPACITY_BLOCKS[] = {0, 1};
 static const uint64_t REQUEST_BLOCKS[] = {0, 1};
 
-/* Takes the next digit off a number that is written in mixed bases. */
 static size_t take_digit(size_t *number, size_t base)
 {
     size_t digit = *number % base;
@@ -37,11 +38,10 @@ static void fill_row(struct rank_set *set, size_t row, size_t number)
     set->preferred_taint_multiplier[row] = MULTIPLIERS[take_digit(&number, COUNT(MULTIPLIERS))];
 }
 
-/* What is asked of every set. */
 struct subject {
     kvca_params params;
     kvca_policy *policy;
-    kvca_pool *pools[MOST + 1]; /* by how many ranks they have */
+    kvca_pool *pools[MOST + 1]; /* by number of ranks */
     kvca_owner owners[MOST + 1];
     size_t sets;
 };
@@ -81,7 +81,7 @@ static void check_sets(struct subject *subject, size_t count, uint64_t request_b
         all *= RANKS;
     }
     size_t step = all / (rounds(all) < all ? rounds(all) : all);
-    while (step > 1 && (step % 2 == 0 || step % 3 == 0)) { /* else a share would leave out values of a field */
+    while (step > 1 && (step % 2 == 0 || step % 3 == 0)) { /* otherwise a share would leave out values of a field */
         step++;
     }
     for (size_t number = 0; number < all; number += step) {
@@ -111,7 +111,7 @@ static void tear_down(struct subject *subject)
     }
 }
 
-static void sets_of_up_to_three_ranks(void **state)
+static void sets_of_up_to_three_ranks_match_the_witness(void **state)
 {
     (void)state;
     const size_t all = COUNT(FRACTIONS) * COUNT(PRIORITIES) * COUNT(WEIGHTS) * COUNT(CAPACITY_BLOCKS);
@@ -139,6 +139,6 @@ static void sets_of_up_to_three_ranks(void **state)
 int main(void)
 {
     require_variant();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sets_of_up_to_three_ranks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sets_of_up_to_three_ranks_match_the_witness)};
     return cmocka_run_group_tests_name("exhaustive", tests, NULL, NULL);
 }

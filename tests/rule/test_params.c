@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is refused, by which status, and that nothing is written then. */
+/* What is refused, with which status. Nothing is written then. */
 #include "support/test.h"
 
 #include <float.h>
@@ -42,7 +42,6 @@ static void parameters_are_checked(void **state)
 
 static const uint64_t SOME[] = {1, 2, 3};
 
-/* Rank sets that are refused. */
 static const struct {
     const char *name;
     kvca_ranks ranks;
@@ -67,7 +66,7 @@ static const struct {
     {{1.0, -DBL_TRUE_MIN, 1.0}, 1},
 };
 
-/* Every function that takes ranks refuses them alike, where it looks at the faulty row, and writes nothing. */
+/* Every function that takes ranks refuses them alike if it looks at the faulty row, and writes nothing. */
 static void check_refused(const kvca_ranks *ranks, size_t faulty, kvca_status status)
 {
     kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
@@ -133,7 +132,7 @@ static void sound_columns_are_accepted(void **state)
     assert_int_equal(row, 77);
 }
 
-/* Nothing is explained by a pick whose multiplier is none. */
+/* If the pick's multiplier is unsound, nothing is explained. */
 static void pick_with_a_faulty_multiplier_explains_nothing(void **state)
 {
     (void)state;
@@ -149,7 +148,7 @@ static void pick_with_a_faulty_multiplier_explains_nothing(void **state)
     kvca_policy_free(policy);
 }
 
-/* A multiplier is checked on ranks that could not be picked as well. */
+/* A multiplier is also checked on a rank that could not be picked. */
 static void faulty_multiplier_on_a_full_rank_is_refused(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rule: the boundary cases of vectors/selection.yaml, each by its name, and what holds for every rank set. */
+/* The rule: the boundary cases of vectors/selection.yaml, each a test, and what holds for every rank set. */
 #include "support/test.h"
 
 #include <float.h>
@@ -7,7 +7,6 @@
 #include "support/sets.h"
 #include "support/vectors.h"
 
-/* What a case of vectors/selection.yaml says. */
 struct vector {
     const char *name;
     kvca_params params;
@@ -73,7 +72,7 @@ static struct vector *read_vector(yaml_node_t *node)
     return vector;
 }
 
-/* The warnings of one policy: how often each row came. */
+/* The warnings of one policy: how many each row got. */
 struct warnings {
     const struct rank_set *set;
     unsigned given[MOST_RANKS];
@@ -166,7 +165,7 @@ static void columns_may_be_missing(void **state)
     kvca_policy_free(policy);
 }
 
-/* A random set in which equal values, ranks that are over and ranks of unknown capacity are all common. */
+/* A random set. Equal values, ranks that are over and ranks of unknown capacity are all common. */
 static void fill_randomly(struct rank_set *set, uint64_t *random)
 {
     set->count = 1 + (size_t)random_below(random, 12);
@@ -181,7 +180,7 @@ static void fill_randomly(struct rank_set *set, uint64_t *random)
     }
 }
 
-static void with_filter_and_count_off_ties_are_the_default_costs(void **state)
+static void without_filter_and_count_ties_are_by_cost(void **state)
 {
     (void)state;
     uint64_t random = 7;
@@ -220,7 +219,7 @@ static void with_filter_and_count_off_ties_are_the_default_costs(void **state)
     }
 }
 
-/* Where any multiplier is unsound, that is the answer, and nothing is written, whatever else the set has. */
+/* An unsound multiplier in any row is the answer, and nothing is written, whatever else the set has. */
 static void unsound_multiplier_is_found_in_any_row(void **state)
 {
     (void)state;
@@ -244,8 +243,8 @@ static void unsound_multiplier_is_found_in_any_row(void **state)
         if (selected != KVCA_ERR_PREFERRED_TAINT_MULTIPLIER || listed != selected || validated != selected ||
             told != row || memcmp(&selection, &untouched, sizeof untouched) != 0) {
             print_rank_set(&params, &set);
-            fail_msg("round %zu: row %zu is unsound; statuses %d, %d, %d, told row %zu", round, row, (int)selected,
-                     (int)listed, (int)validated, told);
+            fail_msg("round %zu: row %zu is unsound; statuses %d, %d, %d, reported row %zu", round, row,
+                     (int)selected, (int)listed, (int)validated, told);
         }
     }
 }
@@ -284,7 +283,7 @@ static void never_fails_and_prefers_ranks_that_fit(void **state)
     }
 }
 
-static void capacity_is_reported_then_parameter(void **state)
+static void reported_capacity_goes_before_the_parameter(void **state)
 {
     (void)state;
     static const struct {
@@ -405,10 +404,10 @@ static void reasons_tell_the_first_criterion(void **state)
 
 static const struct CMUnitTest OTHERS[] = {
     cmocka_unit_test(columns_may_be_missing),
-    cmocka_unit_test(with_filter_and_count_off_ties_are_the_default_costs),
+    cmocka_unit_test(without_filter_and_count_ties_are_by_cost),
     cmocka_unit_test(unsound_multiplier_is_found_in_any_row),
     cmocka_unit_test(never_fails_and_prefers_ranks_that_fit),
-    cmocka_unit_test(capacity_is_reported_then_parameter),
+    cmocka_unit_test(reported_capacity_goes_before_the_parameter),
     cmocka_unit_test(limits_are_exact),
     cmocka_unit_test(infinite_costs_tie),
     cmocka_unit_test(reasons_tell_the_first_criterion),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rule against a second witness (reference.h), on rank sets that look for trouble, through kvca_select,
- * kvca_tie_set, kvca_explain and a pool; and what the rule promises of sets that differ a little.
+ * The rule compared with a second witness (reference.h), on rank sets that look for trouble, through kvca_select,
+ * kvca_tie_set, kvca_explain and a pool. Also what the rule promises for sets that differ a little.
  */
 #include "support/test.h"
 
@@ -14,8 +14,8 @@
 #include "support/reference.h"
 #include "support/sets.h"
 
-/* What the witness computes with is what IEEE 754 says: here a processor's own doubles are the witness. */
-static void exact_arithmetic_is_that_of_doubles(void **state)
+/* The witness computes as IEEE 754 says. Here the processor's own doubles check that. */
+static void exact_arithmetic_matches_doubles(void **state)
 {
     (void)state;
     static const double doubles[] = {0.0,     -0.0,          DBL_TRUE_MIN, 3 * DBL_TRUE_MIN, DBL_MIN, 0x1p-53, 0.1,
@@ -34,7 +34,7 @@ static void exact_arithmetic_is_that_of_doubles(void **state)
         }
         volatile double sum = pair[0] + pair[1];
         volatile double product = pair[0] * pair[1];
-        bool defined = !isnan(product); /* but 0 x infinity, which the rule never meets */
+        bool defined = !isnan(product); /* except 0 x infinity, which the rule never computes */
         uint64_t integer = next_random(&random) >> random_below(&random, 64);
         volatile double converted = (double)integer;
         uint64_t whole = pair[0] < 0x1p64 ? (uint64_t)pair[0] : UINT64_MAX;
@@ -47,7 +47,7 @@ static void exact_arithmetic_is_that_of_doubles(void **state)
     }
 }
 
-/* Each row is explained by what sets it apart from the pick. */
+/* Whether each row is explained by its difference from the pick. */
 static bool explains(const kvca_policy *policy, const kvca_ranks *ranks, const kvca_selection *picked,
                      const struct reference *reference)
 {
@@ -98,7 +98,7 @@ static void check_selection(const kvca_params *params, const struct rank_set *se
     }
 }
 
-static void selections_are_as_the_witness_says(void **state)
+static void selections_match_the_witness(void **state)
 {
     (void)state;
     uint64_t random = 3;
@@ -111,14 +111,14 @@ static void selections_are_as_the_witness_says(void **state)
     }
 }
 
-/* What a pool is asked, besides the set. */
+/* What a pool is asked in addition to the set. */
 struct question {
     bool candidates[MOST_RANKS];
     uint64_t eligible[(MOST_RANKS + 63) / 64];
     kvca_request request;
 };
 
-/* Asks for some of the slots, or all; some drain, unless they would be free at once. */
+/* Asks for some of the slots, or for all. Some slots drain, if that does not free them at once. */
 static void ask(kvca_pool *pool, const struct rank_set *set, bool multipliers, struct question *question,
                 uint64_t *random)
 {
@@ -157,18 +157,18 @@ static void check_place(kvca_pool *pool, kvca_owner owner, const kvca_params *pa
     kvca_status status = kvca_pool_place(pool, owner, &question->request, &booking, &selection);
     if (reference.ties == 0) {
         if (status != KVCA_NONE_ELIGIBLE && status != KVCA_ERR_OVERFLOW) {
-            differ("kvca_pool_place has nothing to pick from, but picks", params, set, &selection, &reference);
+            differ("kvca_pool_place picks although it has no candidate", params, set, &selection, &reference);
         }
     } else if (reference.outcome != KVCA_FIT && question->request.only_if_fits) {
         if (status != (reference.outcome == KVCA_FALLBACK ? KVCA_NONE_FITS : KVCA_NEVER_FITS)) {
-            differ("kvca_pool_place, only if it fits", params, set, &selection, &reference);
+            differ("kvca_pool_place with only_if_fits", params, set, &selection, &reference);
         }
     } else if (status != KVCA_OK || !reference_agrees(&reference, &selection) || !books(pool, set, selection.row)) {
         differ("kvca_pool_place", params, set, &selection, &reference);
     }
 }
 
-static void places_are_as_the_witness_says(void **state)
+static void places_match_the_witness(void **state)
 {
     (void)state;
     uint64_t random = 4;
@@ -187,7 +187,7 @@ static void places_are_as_the_witness_says(void **state)
     }
 }
 
-/* A set that differs from another, and where each of its rows was there. */
+/* A set made from another one, and the row there of each of its rows. */
 struct change {
     struct rank_set set;
     size_t origin[MOST_RANKS];
@@ -211,7 +211,7 @@ static struct reference ties_of(const kvca_params *params, const struct rank_set
     return ties;
 }
 
-static void order_of_rows_does_not_matter(void **state)
+static void the_order_of_rows_does_not_matter(void **state)
 {
     (void)state;
     uint64_t random = 31;
@@ -242,7 +242,7 @@ static void order_of_rows_does_not_matter(void **state)
     }
 }
 
-/* Of a rank of this capacity, the smallest D that does not fit; false when all do. */
+/* The smallest D that does not fit a rank of this capacity; false if every D fits. */
 static bool smallest_over(const kvca_params *params, uint64_t capacity, uint64_t *blocks)
 {
     if (isinf(params->capacity_fraction) || capacity == 0) {
@@ -253,8 +253,8 @@ static bool smallest_over(const kvca_params *params, uint64_t capacity, uint64_t
     return limit != UINT64_MAX;
 }
 
-/* Where some fit, one more that does not changes nothing, however few requests it has. */
-static void rank_that_does_not_fit_changes_nothing(void **state)
+/* If some ranks fit, another rank that does not fit changes nothing, however few requests it has. */
+static void a_rank_that_does_not_fit_changes_nothing(void **state)
 {
     (void)state;
     uint64_t random = 32;
@@ -275,7 +275,7 @@ static void rank_that_does_not_fit_changes_nothing(void **state)
         set.count--;
         struct reference without = ties_of(&params, &set);
         if (without.outcome != KVCA_FIT) {
-            continue; /* then its D counts */
+            continue; /* its D counts then */
         }
         checked++;
         if (with.outcome != KVCA_FIT || with.ties != without.ties || with.fits != without.fits ||
@@ -288,8 +288,8 @@ static void rank_that_does_not_fit_changes_nothing(void **state)
     assert_true(checked > 0);
 }
 
-/* Of a pick whose own load falls, the rule promises that it stays a pick, and that no other row becomes one. */
-static void pick_stays_when_its_load_falls(void **state)
+/* If the load of the pick falls, the rule promises that it stays a pick and that no other row becomes one. */
+static void a_pick_stays_when_its_load_falls(void **state)
 {
     (void)state;
     uint64_t random = 33;
@@ -313,7 +313,7 @@ static void pick_stays_when_its_load_falls(void **state)
         if (!same) {
             print_rank_set(&params, &set);
             fail_msg("round %zu: row %zu was picked; its load fell from %llu and it is %s", round, pick,
-                     (unsigned long long)was, after.tied[pick] ? "not alone" : "not any more");
+                     (unsigned long long)was, after.tied[pick] ? "not the only pick" : "not a pick any more");
         }
     }
 }
@@ -322,12 +322,12 @@ int main(void)
 {
     require_variant();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(exact_arithmetic_is_that_of_doubles),
-        cmocka_unit_test(selections_are_as_the_witness_says),
-        cmocka_unit_test(places_are_as_the_witness_says),
-        cmocka_unit_test(order_of_rows_does_not_matter),
-        cmocka_unit_test(rank_that_does_not_fit_changes_nothing),
-        cmocka_unit_test(pick_stays_when_its_load_falls),
+        cmocka_unit_test(exact_arithmetic_matches_doubles),
+        cmocka_unit_test(selections_match_the_witness),
+        cmocka_unit_test(places_match_the_witness),
+        cmocka_unit_test(the_order_of_rows_does_not_matter),
+        cmocka_unit_test(a_rank_that_does_not_fit_changes_nothing),
+        cmocka_unit_test(a_pick_stays_when_its_load_falls),
     };
     return cmocka_run_group_tests_name("witness", tests, NULL, NULL);
 }

@@ -8,7 +8,6 @@
 #define INFINITE (UINT64_C(0x7ff) << FRACTION_BITS)
 #define LEAST_EXPONENT (-1074) /* of the last bit of a subnormal number */
 
-/* An integer of 128 bits. */
 struct wide {
     uint64_t high;
     uint64_t low;
@@ -38,7 +37,7 @@ static struct wide shift_left(struct wide a, int bits)
     return bits == 0 ? a : (struct wide){a.high << bits | a.low >> (64 - bits), a.low << bits};
 }
 
-/* Sets the last bit if anything is lost: what is below is not looked at one by one. */
+/* Sets the last bit if anything is lost. The lost bits are not needed one by one. */
 static struct wide shift_right(struct wide a, int bits)
 {
     for (; bits >= 64; bits -= 64) {
@@ -51,7 +50,6 @@ static struct wide shift_right(struct wide a, int bits)
     return (struct wide){a.high >> bits, a.high << (64 - bits) | a.low >> bits | (lost != 0)};
 }
 
-/* How many bits it takes to write a number. */
 static int length(struct wide a)
 {
     int bits = 0;
@@ -79,8 +77,8 @@ static struct wide multiply(uint64_t a, uint64_t b)
 }
 
 /*
- * Rounds a x 2^exponent. The number is brought to two bits more than a double has; the last of them tells whether there
- * was anything below.
+ * Rounds a x 2^exponent. First the number is shifted to two bits more than a double has. The last bit is set if
+ * anything was below it.
  */
 static exact rounded(struct wide a, int exponent)
 {
@@ -98,7 +96,7 @@ static exact rounded(struct wide a, int exponent)
     if (exponent + 2 - LEAST_EXPONENT >= 0x7fe) {
         return INFINITE;
     }
-    /* The highest bit of a mantissa adds to the exponent's field, and so does a carry of the rounding. */
+    /* The mantissa's highest bit adds to the exponent's field, and so does a carry from rounding. */
     return ((uint64_t)(exponent + 2 - LEAST_EXPONENT) << FRACTION_BITS) + mantissa + up;
 }
 
@@ -126,14 +124,14 @@ exact exact_sum(exact a, exact b)
     if (apart <= 64) {
         return rounded(add(shift_left((struct wide){0, x.mantissa}, apart), y.mantissa), y.exponent);
     }
-    /* So far below, all that counts is whether there is anything. */
+    /* So far below, it only matters whether y is 0. */
     return rounded(add(shift_left((struct wide){0, x.mantissa}, 64), y.mantissa != 0), x.exponent - 64);
 }
 
 exact exact_product(exact a, exact b)
 {
     if (a == INFINITE || b == INFINITE) {
-        return INFINITE; /* no factor of the rule's is 0 where another one is infinite */
+        return INFINITE; /* the rule never multiplies 0 by infinity */
     }
     struct parts x = parts_of(a);
     struct parts y = parts_of(b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Apart from test.c, for suites that do not link the library. */
+/* Separate from test.c, for suites that do not link the library. */
 #define _DEFAULT_SOURCE /* mkstemp */
 #include "support/test.h"
 

@@ -5,7 +5,7 @@
 
 #include "support/exact.h"
 
-/* One rank, step by step. */
+/* What the rule says of one rank, step by step. */
 struct rank_facts {
     bool candidate;
     bool unknown;

@@ -7,7 +7,7 @@
 #include "pool/ledger.h"
 #include "support/reference.h"
 
-/* Values at which integers, doubles and limits change their ways: the first of them are small for the rule. */
+/* Values at which integers, doubles and limits change their behaviour. The first ones are small for the rule. */
 static const uint64_t BOUNDARIES[] = {0,
                                       1,
                                       2,
@@ -23,7 +23,6 @@ static const uint64_t BOUNDARIES[] = {0,
                                       UINT64_MAX - 2048};
 #define SMALL_BOUNDARIES 6
 
-/* One of the first `count` boundaries, or next to it. */
 static uint64_t boundary_value(uint64_t *random, size_t count)
 {
     return BOUNDARIES[random_below(random, count)] + random_below(random, 3) - 1;
@@ -42,7 +41,7 @@ static double boundary_weight(uint64_t *random)
     return random_below(random, 2) == 0 ? values[random_below(random, COUNT(values))] : boundary_double(random);
 }
 
-/* Most sets are a few vectors long; some end next to a group's end, or anywhere. */
+/* Most sets are a few vectors long. Some end near the end of a group, or anywhere. */
 static size_t boundary_count(uint64_t *random)
 {
     static const size_t counts[] = {31, 32, 33, 63, 64, 65, 71, 72, 73, 127, 128, 129, 191, 192, 193, MOST_RANKS};
@@ -67,7 +66,7 @@ static kvca_params boundary_params(uint64_t *random)
     };
 }
 
-/* A D that the request takes to the rank's limit, or next to it. */
+/* A D with which the request reaches the rank's limit, or comes next to it. */
 static uint64_t at_limit(const kvca_params *params, const struct rank_set *set, size_t row, uint64_t *random)
 {
     uint64_t limit = reference_limit(params, reference_capacity(params, set, row));

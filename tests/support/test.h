@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the suites share: cmocka with its includes, and rank sets that can be printed. */
+/* Shared by the suites: cmocka with its includes, and rank sets that can be printed. */
 #ifndef KVCA_TEST_H
 #define KVCA_TEST_H
 
@@ -21,7 +21,6 @@
 /* The largest rank set of the suites. */
 #define MOST_RANKS 200
 
-/* A rank set that owns its columns. */
 struct rank_set {
     size_t count;
     uint64_t worker_id[MOST_RANKS];
@@ -35,29 +34,28 @@ struct rank_set {
 
 kvca_ranks ranks_of(const struct rank_set *set);
 
-/* Shows what a failed case was about. */
 void print_rank_set(const kvca_params *params, const struct rank_set *set);
 
 /*
- * Ends the program as skipped (77 to Meson) where KVCA_VARIANT names a variant of the rule that this processor lacks:
- * suites that run once for each variant begin with it.
+ * Ends the program as skipped (77 for Meson) if KVCA_VARIANT names a variant of the rule that this processor lacks.
+ * Suites that run once for each variant begin with it.
  */
 void require_variant(void);
 
 /*
- * How many rounds a long test makes: `usual`; or a share of them, one in KVCA_TEST_SHARE, where that is set; or
- * KVCA_TEST_TIMES as many.
+ * The number of rounds of a long test: `usual`, or one in KVCA_TEST_SHARE of them if that is set, or KVCA_TEST_TIMES
+ * times as many.
  */
 size_t rounds(size_t usual);
 
-/* A policy with a fixed seed; fails the test when there is none. */
+/* A policy with a fixed seed. Fails the test if there is none. */
 kvca_policy *make_policy(kvca_params params);
 
-/* Makes a file with this content, to be unlinked, and writes its name; fails the test where it cannot. */
+/* Makes a file with this content and writes its name. The caller unlinks it. Fails the test if that is not possible. */
 #define TEST_PATH 32
 void make_file(char path[TEST_PATH], const void *content, size_t size);
 
-/* The same numbers in every run: SplitMix64, written a second time on purpose. */
+/* The same numbers in every run. This is SplitMix64, written a second time on purpose. */
 uint64_t next_random(uint64_t *state);
 uint64_t random_below(uint64_t *state, uint64_t n);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `kvca check` on every document of vectors/config.yaml: what it prints, where, and its exit status. */
+/* `kvca check` on every document of vectors/config.yaml: its output, the stream, and its exit status. */
 #define _DEFAULT_SOURCE /* popen */
 
 #include "support/test.h"
@@ -11,7 +11,6 @@
 
 static yaml_document_t document;
 
-/* A policy file for one case, removed when the case is over. */
 static char path[TEST_PATH];
 
 static int write_file(void **state)
@@ -27,7 +26,7 @@ static int remove_file(void **state)
     return unlink(path);
 }
 
-/* Runs `kvca check` on the file; returns its exit status and what it printed on the stream that is kept. */
+/* Runs `kvca check` on the file. Returns its exit status, and what it printed on the stream `keep`. */
 static int run_check(const char *role, const char *keep, char *output, size_t size)
 {
     char command[4096];
@@ -40,7 +39,7 @@ static int run_check(const char *role, const char *keep, char *output, size_t si
     return WEXITSTATUS(status);
 }
 
-static void check_tells_what_a_document_means(void **state)
+static void check_prints_what_a_document_means(void **state)
 {
     yaml_node_t *role = vector_get(&document, *state, "role");
     yaml_node_t *error = vector_get(&document, *state, "error");
@@ -75,7 +74,7 @@ int main(void)
         yaml_node_t *vector = vectors_case(&document, i);
         tests[i] = (struct CMUnitTest){
             .name = vector_text(vector_get(&document, vector, "name")),
-            .test_func = check_tells_what_a_document_means,
+            .test_func = check_prints_what_a_document_means,
             .setup_func = write_file,
             .teardown_func = remove_file,
             .initial_state = vector,

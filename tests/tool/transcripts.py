@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the ```console blocks of Markdown files and compares what they print.
+"""Runs the ```console blocks of Markdown files and compares their output.
 
     $ command          run by sh in the source folder; lines that begin with "> " continue it
-    output             standard output and standard error, as they come
-    [1]                the exit status, where it is not 0
+    output             standard output and standard error, in order
+    [1]                the exit status, if it is not 0
 
 --update rewrites the output in the files instead.
 """
