@@ -11,11 +11,12 @@
  *     kvca_owner owner;
  *     kvca_pool_new(64, 1, &params, &pool);
  *     kvca_pool_owner_claim(pool, 0, &owner);
- *     kvca_pool_put(pool, &(kvca_rank){.worker_id = 7, .dp_rank = 0, .total_kv_blocks = 60000}, NULL);
+ *     kvca_rank rank = {.size = sizeof rank, .worker_id = 7, .dp_rank = 0, .total_kv_blocks = 60000};
+ *     kvca_pool_put(pool, &rank, NULL);
  *
- *     kvca_request request = {.blocks = kvca_blocks_for_tokens(prompt_tokens, 16)};
+ *     kvca_request request = {.size = sizeof request, .blocks = kvca_blocks_for_tokens(prompt_tokens, 16)};
  *     kvca_booking booking;
- *     kvca_selection selection;
+ *     kvca_selection selection = {.size = sizeof selection};
  *     if (kvca_pool_place(pool, owner, &request, &booking, &selection) == KVCA_OK)
  *         send_to(selection.row);
  *     ...
@@ -115,6 +116,8 @@ KVCA_API kvca_status kvca_pool_set_seed(kvca_pool *pool, uint64_t seed);
 
 /** A rank, as its worker describes it. */
 typedef struct kvca_rank {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** The worker that serves the rank. */
     uint64_t worker_id;
     /** The rank's number in its worker. */
@@ -125,6 +128,8 @@ typedef struct kvca_rank {
 
 /** What became of a put. */
 typedef struct kvca_put {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** The rank's slot. */
     uint32_t slot;
     /**
@@ -145,7 +150,7 @@ typedef struct kvca_put {
  * Adds a rank, or updates the capacity of the one known by the same (worker_id, dp_rank), also with requests in flight.
  * A draining rank takes requests again, in its old slot.
  * @param[out] put  may be NULL
- * @return KVCA_OK, KVCA_ERR_NULL or KVCA_ERR_POOL_FULL
+ * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_SIZE or KVCA_ERR_POOL_FULL
  */
 KVCA_API kvca_status kvca_pool_put(kvca_pool *pool, const kvca_rank *rank, kvca_put *put);
 
@@ -192,6 +197,8 @@ KVCA_API kvca_status kvca_pool_owner_void(kvca_pool *pool, kvca_owner owner, uin
 
 /** An owner as kvca_pool_owner_at() tells it. */
 typedef struct kvca_owner_info {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** For kvca_pool_owner_void(). */
     kvca_owner owner;
     /** As given to kvca_pool_owner_claim(). */
@@ -200,12 +207,14 @@ typedef struct kvca_owner_info {
 
 /**
  * Lists owners, for a host that looks for dead ones: the one at `index`, from 0 below max_owners, if there is one.
- * @return KVCA_OK, KVCA_ERR_NULL, or KVCA_ERR_OWNER where there is none
+ * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_SIZE, or KVCA_ERR_OWNER where there is none
  */
 KVCA_API kvca_status kvca_pool_owner_at(kvca_pool *pool, uint32_t index, kvca_owner_info *info);
 
 /** What a request asks for. Pointers are borrowed for the call. */
 typedef struct kvca_request {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** The KV blocks to book. */
     uint64_t blocks;
     /** Which slots may be picked: bit s % 64 of word s / 64, for all max_ranks slots. NULL: all. */
@@ -222,7 +231,8 @@ typedef struct kvca_request {
 /**
  * One request on one rank. A small value that the host keeps, in one place, and hands back to grow or release it. All
  * zero is no booking. The ledger keeps sums, not bookings: the release of a copy whose original was released already is
- * told where it can be, and otherwise takes the place of another booking's.
+ * told where it can be, and otherwise takes the place of another booking's. Its layout is final, since hosts store it by
+ * value: what a later version must add to it, it adds elsewhere.
  */
 typedef struct kvca_booking {
     /** Where the request is. */
@@ -242,8 +252,8 @@ typedef struct kvca_booking {
  *                        alone; may be NULL
  * @return KVCA_OK: booked, and selection->outcome tells KVCA_FIT from KVCA_FALLBACK;
  *         KVCA_NONE_ELIGIBLE: no rank may be picked; KVCA_NONE_FITS: with only_if_fits, no rank has room;
- *         KVCA_ERR_NULL, KVCA_ERR_OWNER, KVCA_ERR_PREFERRED_TAINT_MULTIPLIER (of a slot that may be picked), or
- *         KVCA_ERR_OVERFLOW: D would pass UINT64_MAX on every rank that could be picked otherwise
+ *         KVCA_ERR_NULL, KVCA_ERR_SIZE, KVCA_ERR_OWNER, KVCA_ERR_PREFERRED_TAINT_MULTIPLIER (of a slot that may be
+ *         picked), or KVCA_ERR_OVERFLOW: D would pass UINT64_MAX on every rank that could be picked otherwise
  */
 KVCA_API kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_request *request,
                                      kvca_booking *booking, kvca_selection *selection);
@@ -276,6 +286,8 @@ KVCA_API kvca_status kvca_pool_repair(kvca_pool *pool, bool *repaired);
 
 /** What happened in a pool since it was made. */
 typedef struct kvca_counters {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** Requests booked, those of `fallbacks` among them. */
     uint64_t placed;
     /** Requests booked on a rank that they did not fit. */
@@ -292,19 +304,21 @@ typedef struct kvca_counters {
  * A pool's ranks, copied. Rows that requests may be placed on come first, in the order of their slots, then those that
  * drain: so `ranks`, whose count is the number of the first kind, is what kvca_pool_place() chooses from, and
  * kvca_tie_set() and kvca_explain() tell the same of it (but that a place passes over a rank whose D would pass
- * UINT64_MAX).
+ * UINT64_MAX). What the pointers lead to lies in the caller's buffer, and has the library's size.
  */
 typedef struct kvca_snapshot {
-    /** The rows that take requests; the columns go on, up to `count`, with those that drain. */
-    kvca_ranks ranks;
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** How many rows there are in all. */
     size_t count;
+    /** The rows that take requests; the columns go on, up to `count`, with those that drain. */
+    const kvca_ranks *ranks;
     /** The slot of each row. */
     const uint32_t *slot;
     /** What has happened in the pool so far. */
-    kvca_counters counters;
+    const kvca_counters *counters;
     /** The parameters that requests are placed by. */
-    kvca_params params;
+    const kvca_params *params;
 } kvca_snapshot;
 
 /** How many bytes kvca_pool_snapshot() needs; 0 for NULL. Never changes, and needs no lock. */
@@ -312,10 +326,10 @@ KVCA_API size_t kvca_pool_snapshot_bytes(const kvca_pool *pool);
 
 /**
  * Copies the ranks into the caller's buffer, so that they can be formatted outside the lock.
- * @param buffer         aligned to 8 bytes; the snapshot's columns lie in it
+ * @param buffer         aligned to 8 bytes; all that the snapshot leads to lies in it
  * @param bytes          at least kvca_pool_snapshot_bytes()
  * @param[out] snapshot  lives as long as the buffer
- * @return KVCA_OK, KVCA_ERR_NULL or KVCA_ERR_POOL_MEMORY
+ * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_SIZE or KVCA_ERR_POOL_MEMORY
  */
 KVCA_API kvca_status kvca_pool_snapshot(kvca_pool *pool, void *buffer, size_t bytes, kvca_snapshot *snapshot);
 

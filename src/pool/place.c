@@ -2,6 +2,7 @@
 /* The ledger at work: place, grow, release. */
 #include "pool/ledger.h"
 #include "rule/select.h"
+#include "size.h"
 
 static void count(uint64_t *counter)
 {
@@ -128,11 +129,30 @@ static kvca_status choose(kvca_pool *pool, const kvca_request *request, kvca_sel
     return choose_by_columns(pool, request, ready, selection);
 }
 
+static KVCA_OUT_OF_LINE kvca_status place_other_sizes(kvca_pool *pool, kvca_owner owner, const kvca_request *request,
+                                                      kvca_booking *booking, kvca_selection *selection)
+{
+    kvca_request own;
+    kvca_selection picked = {.size = sizeof picked};
+    kvca_status status = kvca_read_request(&own, request);
+    if (status == KVCA_OK && selection) {
+        status = kvca_check_selection(selection);
+    }
+    status = status == KVCA_OK ? kvca_pool_place(pool, owner, &own, booking, &picked) : status;
+    if (status == KVCA_OK && selection) {
+        kvca_write_selection(selection, &picked);
+    }
+    return status;
+}
+
 kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_request *request, kvca_booking *booking,
                             kvca_selection *selection)
 {
     if (!pool || !request || !booking) {
         return KVCA_ERR_NULL;
+    }
+    if (request->size != sizeof *request || (selection && selection->size != sizeof *selection)) {
+        return place_other_sizes(pool, owner, request, booking, selection);
     }
     kvca_pool_heal(pool);
     uint64_t index;
@@ -149,6 +169,7 @@ kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_reques
     if (status != KVCA_OK) {
         return status;
     }
+    picked->size = sizeof *picked;
     size_t slot = picked->row;
     struct kvca_journal entry = entry_of(pool, index, slot);
     entry.blocks += request->blocks;

@@ -5,6 +5,7 @@
  */
 #include "rule/select.h"
 
+#include "size.h"
 #include "vector/lanes_plain.h"
 #include "rule/params.h"
 #include "vector/rule.h"
@@ -230,19 +231,25 @@ static kvca_status check_question(const kvca_ranks *ranks, size_t row, size_t pi
 kvca_status kvca_explain(const kvca_policy *policy, const kvca_ranks *ranks, const kvca_selection *selection,
                          size_t row, kvca_explanation *explanation)
 {
-    if (!policy || !selection || !explanation) {
+    kvca_ranks own_ranks;
+    kvca_selection own_selection;
+    if (!policy || !ranks || !selection || !explanation) {
         return KVCA_ERR_NULL;
     }
-    kvca_status status = check_question(ranks, row, selection->row);
+    if (kvca_read_ranks(&own_ranks, ranks) != KVCA_OK || kvca_read_selection(&own_selection, selection) != KVCA_OK ||
+        kvca_check_explanation(explanation) != KVCA_OK) {
+        return KVCA_ERR_SIZE;
+    }
+    kvca_status status = check_question(&own_ranks, row, own_selection.row);
     if (status != KVCA_OK) {
         return status;
     }
     const kvca_params *params = kvca_policy_params(policy);
     const struct kvca_terms terms = kvca_terms_of(params);
-    const struct kvca_view view = {.terms = &terms, .ranks = ranks};
+    const struct kvca_view view = {.terms = &terms, .ranks = &own_ranks};
     struct row_facts facts = facts_of(&view, params, row);
-    struct row_facts picked = facts_of(&view, params, selection->row);
-    facts.explanation.reason = reason(&facts, &picked, selection->outcome);
-    *explanation = facts.explanation;
+    struct row_facts picked = facts_of(&view, params, own_selection.row);
+    facts.explanation.reason = reason(&facts, &picked, own_selection.outcome);
+    kvca_write_explanation(explanation, &facts.explanation);
     return KVCA_OK;
 }
