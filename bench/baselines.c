@@ -69,6 +69,7 @@ static inline void tell(kvca_selection *selection, const struct best *best, stru
 {
     size_t drawn = best->ties > 1 ? (size_t)draw(&drawer->generator, best->ties) : 0;
     *selection = (kvca_selection){
+        .size = sizeof(kvca_selection),
         .row = drawer->tied[drawn],
         .outcome = fits > 0 ? KVCA_FIT : KVCA_FALLBACK,
         .fits = fits,
@@ -226,7 +227,8 @@ static inline void plain(const kvca_params *params, const struct row *rows, size
         uint64_t blocks = with_request(row->decode_cost_blocks, request);
         uint64_t capacity = known_capacity(params, row->total_kv_blocks);
         if (multipliers && !is_sound(row)) {
-            *selection = (kvca_selection){.ties = 0}; /* kvca_select returns an error */
+            *selection =
+                (kvca_selection){.size = sizeof(kvca_selection), .ties = 0}; /* kvca_select answers with an error */
             return;
         }
         if (filtered && capacity == 0) {

@@ -29,7 +29,7 @@ static void expect(const struct place *place, const char *what, size_t found, si
 static void expect_tied(const struct place *place, const kvca_policy *policy, const kvca_ranks *ranks,
                         const kvca_selection *picked, size_t row)
 {
-    kvca_explanation explanation;
+    kvca_explanation explanation = {.size = sizeof explanation};
     must(kvca_explain(kvca_policy_params(policy), ranks, picked, row, &explanation));
     if (explanation.reason != KVCA_REASON_TIED) {
         differ(place, "picks row", row, picked->row);
@@ -49,8 +49,8 @@ static void check_plain(struct trial *trial, size_t set, bool multipliers)
     struct place place = {trial, set, multipliers ? "C with multipliers" : "C"};
     kvca_ranks ranks = loads_columns(trial->loads, set, multipliers);
     const struct row *rows = trial->loads->rows + set * trial->loads->stride;
-    kvca_selection expected = {0};
-    kvca_selection found = {0};
+    kvca_selection expected = {.size = sizeof expected};
+    kvca_selection found = {.size = sizeof found};
     must(kvca_select(trial->policy, &ranks, &expected));
     (multipliers ? plain_select_multipliers : plain_select)(&trial->params, rows, ranks.count, ranks.request_blocks,
                                                             &trial->drawer, &found);
@@ -71,8 +71,8 @@ static void check_router(struct trial *trial, size_t set)
 {
     struct place place = {trial, set, "A"};
     kvca_ranks ranks = loads_columns(trial->loads, set, false);
-    kvca_selection expected = {0};
-    kvca_selection found = {0};
+    kvca_selection expected = {.size = sizeof expected};
+    kvca_selection found = {.size = sizeof found};
     must(kvca_select(trial->policy, &ranks, &expected));
     router_select(&trial->loads->routers[set], &trial->stages, &trial->params, ranks.request_blocks,
                   trial->candidates, &trial->drawer, &found);
@@ -84,7 +84,7 @@ static void check_minimum(struct trial *trial, kvca_policy *usual, size_t set)
 {
     struct place place = {trial, set, "B"};
     kvca_ranks ranks = loads_columns(trial->loads, set, false);
-    kvca_selection expected = {0};
+    kvca_selection expected = {.size = sizeof expected};
     size_t ties;
     must(kvca_select(usual, &ranks, &expected));
     size_t row = minimum_select(trial->loads->usual_costs + set * trial->loads->stride, ranks.count,
@@ -127,10 +127,10 @@ static void check_pool(struct trial *trial, size_t set, const uint64_t *eligible
     struct place place = {trial, set, eligible ? "kvca_pool_place of those eligible" : "kvca_pool_place"};
     bool copied = loads_pool_is_copy(trial->loads, set);
     kvca_ranks ranks = loads_columns(trial->loads, copied ? 0 : set, false);
-    kvca_request request = {.blocks = ranks.request_blocks, .eligible = eligible};
+    kvca_request request = {.size = sizeof request, .blocks = ranks.request_blocks, .eligible = eligible};
     kvca_booking booking;
-    kvca_selection expected = {0};
-    kvca_selection found = {0};
+    kvca_selection expected = {.size = sizeof expected};
+    kvca_selection found = {.size = sizeof found};
     must(kvca_select(trial->policy, &ranks, &expected));
     must(kvca_pool_place(loads_pool(trial->loads, set), trial->loads->owners[set], &request, &booking, &found));
     must(kvca_pool_release(loads_pool(trial->loads, set), &booking));
@@ -140,7 +140,9 @@ static void check_pool(struct trial *trial, size_t set, const uint64_t *eligible
 
 void trial_check(struct trial *trial)
 {
-    kvca_params params = {KVCA_NO_CAPACITY_FILTER, false, USUAL_WEIGHT, 0};
+    kvca_params params = {.size = sizeof params,
+                          .capacity_fraction = KVCA_NO_CAPACITY_FILTER,
+                          .decode_active_request_weight = USUAL_WEIGHT};
     kvca_policy *usual;
     must(kvca_policy_new(&params, &usual));
     for (size_t set = 0; set < trial->loads->sets; set++) {

@@ -193,7 +193,7 @@ void loads_make(struct loads *loads, size_t ranks, enum profile profile, uint64_
 static void book(const struct loads *loads, size_t set, uint32_t slot, uint64_t *eligible)
 {
     const struct row *row = &loads->rows[set * loads->stride + slot];
-    kvca_request request = {.eligible = eligible};
+    kvca_request request = {.size = sizeof request, .eligible = eligible};
     kvca_booking booking;
     eligible[slot / 64] = UINT64_C(1) << slot % 64;
     for (uint64_t i = 0; i < row->active_requests; i++) {
@@ -212,8 +212,9 @@ static void make_pool(const struct loads *loads, size_t set, const kvca_params *
     must(kvca_pool_owner_claim(pool, 0, &loads->owners[set]));
     uint64_t *eligible = allocate((loads->ranks + 63) / 64, sizeof *eligible);
     for (size_t rank = 0; rank < loads->ranks; rank++) {
-        kvca_put put;
+        kvca_put put = {.size = sizeof put};
         kvca_rank description = {
+            .size = sizeof description,
             .worker_id = loads->worker_id[rank],
             .dp_rank = loads->dp_rank[rank],
             .total_kv_blocks = loads->total_kv_blocks[set * loads->stride + rank],

@@ -61,6 +61,7 @@ static inline kvca_ranks loads_columns(const struct loads *loads, size_t set, bo
 {
     size_t first = set * loads->stride;
     return (kvca_ranks){
+        .size = sizeof(kvca_ranks),
         .count = loads->ranks,
         .worker_id = loads->worker_id,
         .dp_rank = loads->dp_rank,

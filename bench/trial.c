@@ -85,7 +85,7 @@ void trial_free(struct trial *trial)
 
 static ALWAYS_INLINE uint64_t pick_from(kvca_policy *policy, const kvca_ranks *ranks)
 {
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     if (kvca_select(policy, ranks, &selection) != KVCA_OK) {
         fail("kvca_select fails");
     }
@@ -107,7 +107,7 @@ static ALWAYS_INLINE uint64_t pick_select_multipliers(struct trial *trial, size_
 static ALWAYS_INLINE uint64_t pick_router(struct trial *trial, size_t set)
 {
     const struct loads *loads = trial->loads;
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     router_select(&loads->routers[set], &trial->stages, &trial->params, loads->request_blocks[set], trial->candidates,
                   &trial->drawer, &selection);
     return selection.row;
@@ -123,7 +123,7 @@ static ALWAYS_INLINE uint64_t pick_minimum(struct trial *trial, size_t set)
 static ALWAYS_INLINE uint64_t pick_plain(struct trial *trial, size_t set)
 {
     const struct loads *loads = trial->loads;
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     plain_select(&trial->params, loads->rows + set * loads->stride, loads->ranks, loads->request_blocks[set],
                  &trial->drawer, &selection);
     return selection.row;
@@ -132,7 +132,7 @@ static ALWAYS_INLINE uint64_t pick_plain(struct trial *trial, size_t set)
 static ALWAYS_INLINE uint64_t pick_plain_multipliers(struct trial *trial, size_t set)
 {
     const struct loads *loads = trial->loads;
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     plain_select_multipliers(&trial->params, loads->rows + set * loads->stride, loads->ranks,
                              loads->request_blocks[set], &trial->drawer, &selection);
     return selection.row;
@@ -259,8 +259,8 @@ static void place_batch(struct trial *trial, const uint64_t *eligible, enum mode
     size_t picked = 0;
     for (size_t i = 0; i < trial->batch; i++) {
         size_t set = ((size_t)next_random(&trial->order) + picked) & mask;
-        kvca_request request = {.blocks = loads->request_blocks[set], .eligible = eligible};
-        kvca_selection selection;
+        kvca_request request = {.size = sizeof request, .blocks = loads->request_blocks[set], .eligible = eligible};
+        kvca_selection selection = {.size = sizeof selection};
         must(kvca_pool_place(loads_pool(loads, set), loads->owners[set], &request, &trial->bookings[i], &selection));
         trial->booked_sets[i] = set;
         picked = mode == MODE_LATENCY ? selection.row : 0;

@@ -16,6 +16,8 @@ const char *kvca_strerror(kvca_status status)
         return "a pointer that is needed is NULL";
     case KVCA_ERR_NO_MEMORY:
         return "out of memory";
+    case KVCA_ERR_SIZE:
+        return "a structure's size is not set, or not one that this library knows";
     case KVCA_ERR_CAPACITY_FRACTION:
         return "capacity_fraction is not above 0 and at most 1, nor infinity (filter off)";
     case KVCA_ERR_DECODE_ACTIVE_REQUEST_WEIGHT:

@@ -37,8 +37,8 @@ static void log_unknown_capacity(void *user, const kvca_warning *warning)
 /* Start-up. A faulty policy file must stop the router: do not replace it with defaults. */
 static kvca_status load_policy(const char *path, kvca_policy **policy)
 {
-    kvca_params params;
-    kvca_error error;
+    kvca_params params = {.size = sizeof params};
+    kvca_error error = {.size = sizeof error};
     kvca_status status = kvca_config_load_file(path, KVCA_ROLE_DECODE, &params, &error);
     if (status != KVCA_OK) {
         fprintf(stderr, "%s\n", error.message);
@@ -72,6 +72,7 @@ static enum answer route(kvca_policy *policy, struct ranks *ranks, uint64_t prom
 {
     uint64_t blocks = (prompt_tokens + BLOCK_TOKENS - 1) / BLOCK_TOKENS;
     kvca_ranks candidates = {
+        .size = sizeof candidates,
         .count = RANKS,
         .worker_id = ranks->worker_id,
         .dp_rank = ranks->dp_rank,
@@ -80,7 +81,7 @@ static enum answer route(kvca_policy *policy, struct ranks *ranks, uint64_t prom
         .total_kv_blocks = ranks->capacity,
         .request_blocks = blocks,
     };
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     printf("%4" PRIu64 " blocks: ", blocks);
     if (!can_ever_fit(ranks, blocks)) {
         printf("rejected, larger than any rank\n");

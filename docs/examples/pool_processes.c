@@ -126,7 +126,7 @@ static void serve_and_die(int descriptor)
         exit(1);
     }
     for (int i = 0; i < 3; i++) {
-        kvca_request request = {.blocks = kvca_blocks_for_tokens(4000, 16)};
+        kvca_request request = {.size = sizeof request, .blocks = kvca_blocks_for_tokens(4000, 16)};
         kvca_booking booking;
         kvca_pool_place(shared.pool, owner, &request, &booking, NULL);
     }
@@ -141,7 +141,7 @@ static void serve_and_die(int descriptor)
 static void void_dead_owners(struct shared_pool *shared)
 {
     for (uint32_t i = 0; i < MAX_OWNERS; i++) {
-        kvca_owner_info info;
+        kvca_owner_info info = {.size = sizeof info};
         if (kvca_pool_owner_at(shared->pool, i, &info) != KVCA_OK) {
             continue;
         }
@@ -168,7 +168,7 @@ static void print_pool(struct shared_pool *shared)
 {
     size_t bytes = kvca_pool_snapshot_bytes(shared->pool);
     void *buffer = malloc(bytes);
-    kvca_snapshot snapshot;
+    kvca_snapshot snapshot = {.size = sizeof snapshot};
     if (!buffer) {
         fail("malloc");
     }
@@ -176,10 +176,10 @@ static void print_pool(struct shared_pool *shared)
     kvca_pool_snapshot(shared->pool, buffer, bytes, &snapshot);
     unlock(shared);
     printf("{\n");
-    print_column("worker_id", snapshot.ranks.worker_id, snapshot.ranks.count, ",");
-    print_column("decode_cost_blocks", snapshot.ranks.decode_cost_blocks, snapshot.ranks.count, ",");
-    print_column("active_requests", snapshot.ranks.active_requests, snapshot.ranks.count, ",");
-    print_column("total_kv_blocks", snapshot.ranks.total_kv_blocks, snapshot.ranks.count, "");
+    print_column("worker_id", snapshot.ranks->worker_id, snapshot.ranks->count, ",");
+    print_column("decode_cost_blocks", snapshot.ranks->decode_cost_blocks, snapshot.ranks->count, ",");
+    print_column("active_requests", snapshot.ranks->active_requests, snapshot.ranks->count, ",");
+    print_column("total_kv_blocks", snapshot.ranks->total_kv_blocks, snapshot.ranks->count, "");
     printf("}\n");
     free(buffer);
 }
@@ -196,11 +196,13 @@ int main(void)
     struct shared_pool shared = create(descriptor);
     lock(&shared);
     for (uint64_t worker_id = 1; worker_id <= 3; worker_id++) {
-        kvca_pool_put(shared.pool, &(kvca_rank){.worker_id = worker_id, .total_kv_blocks = 1000}, NULL);
+        kvca_pool_put(shared.pool,
+                      &(kvca_rank){.size = sizeof(kvca_rank), .worker_id = worker_id, .total_kv_blocks = 1000}, NULL);
     }
     kvca_owner owner;
     kvca_pool_owner_claim(shared.pool, (uint64_t)getpid(), &owner);
-    kvca_request request = {.blocks = kvca_blocks_for_tokens(8000, 16), .eligible = (const uint64_t[]){1}};
+    kvca_request request = {
+        .size = sizeof request, .blocks = kvca_blocks_for_tokens(8000, 16), .eligible = (const uint64_t[]){1}};
     kvca_booking booking;
     kvca_pool_place(shared.pool, owner, &request, &booking, NULL);
     unlock(&shared);

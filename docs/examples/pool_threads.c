@@ -25,7 +25,8 @@ struct router {
 /* Gives the request a rank. Only the call on the pool is made under the mutex. */
 static bool send_request(struct router *router, uint64_t prompt_tokens, kvca_booking *booking)
 {
-    kvca_request request = {.blocks = kvca_blocks_for_tokens(prompt_tokens, BLOCK_TOKENS), .only_if_fits = true};
+    kvca_request request = {
+        .size = sizeof request, .blocks = kvca_blocks_for_tokens(prompt_tokens, BLOCK_TOKENS), .only_if_fits = true};
     pthread_mutex_lock(&router->mutex);
     kvca_status status = kvca_pool_place(router->pool, router->owner, &request, booking, NULL);
     pthread_mutex_unlock(&router->mutex);
@@ -70,8 +71,8 @@ static kvca_pool *make_pool(kvca_owner *owner)
     }
     kvca_pool_owner_claim(pool, 0, owner);
     for (uint32_t dp_rank = 0; dp_rank < RANKS; dp_rank++) {
-        kvca_rank rank = {.worker_id = 7, .dp_rank = dp_rank, .total_kv_blocks = 1000};
-        kvca_put put;
+        kvca_rank rank = {.size = sizeof rank, .worker_id = 7, .dp_rank = dp_rank, .total_kv_blocks = 1000};
+        kvca_put put = {.size = sizeof put};
         if (kvca_pool_put(pool, &rank, &put) == KVCA_OK && put.added && put.unknown_capacity) {
             fprintf(stderr, "worker 7, dp_rank %" PRIu32 ": no known capacity, so it is never found full\n", dp_rank);
         }
@@ -96,15 +97,15 @@ int main(void)
         pthread_join(threads[i], NULL);
     }
     uint64_t buffer[RANKS * 5];
-    kvca_snapshot snapshot;
+    kvca_snapshot snapshot = {.size = sizeof snapshot};
     if (kvca_pool_snapshot(router.pool, buffer, sizeof buffer, &snapshot) == KVCA_OK) {
         uint64_t left = 0;
         for (size_t row = 0; row < snapshot.count; row++) {
-            left += snapshot.ranks.decode_cost_blocks[row];
+            left += snapshot.ranks->decode_cost_blocks[row];
         }
         printf("%" PRIu64 " requests placed by %d threads, %" PRIu64 " past a rank's capacity, %" PRIu64
                " blocks still booked\n",
-               snapshot.counters.placed, started, snapshot.counters.fallbacks, left);
+               snapshot.counters->placed, started, snapshot.counters->fallbacks, left);
     }
     pthread_mutex_destroy(&router.mutex);
     kvca_pool_free(router.pool);

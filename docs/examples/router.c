@@ -39,7 +39,7 @@ static uint64_t request_blocks(uint64_t number)
 
 static kvca_status add_rank(struct router *router, const kvca_rank *rank)
 {
-    kvca_put put;
+    kvca_put put = {.size = sizeof put};
     kvca_status status = kvca_pool_put(router->pool, rank, &put);
     if (status != KVCA_OK) {
         return status;
@@ -56,9 +56,9 @@ static kvca_status add_rank(struct router *router, const kvca_rank *rank)
 static kvca_status start(struct router *router, const kvca_params *params)
 {
     static const kvca_rank ranks[RANKS] = {
-        {.worker_id = 7, .dp_rank = 0, .total_kv_blocks = 1000},
-        {.worker_id = 7, .dp_rank = 1, .total_kv_blocks = 1000},
-        {.worker_id = 8, .dp_rank = 0, .total_kv_blocks = 500},
+        {.size = sizeof(kvca_rank), .worker_id = 7, .dp_rank = 0, .total_kv_blocks = 1000},
+        {.size = sizeof(kvca_rank), .worker_id = 7, .dp_rank = 1, .total_kv_blocks = 1000},
+        {.size = sizeof(kvca_rank), .worker_id = 8, .dp_rank = 0, .total_kv_blocks = 500},
     };
     kvca_status status = kvca_pool_new(RANKS, 1, params, &router->pool);
     if (status == KVCA_OK) {
@@ -83,7 +83,7 @@ static kvca_status end_oldest(struct router *router)
 /* Waits for requests to end while no rank has room. If none is left to wait for, the request is too large. */
 static kvca_status place(struct router *router, uint64_t blocks, kvca_selection *selection)
 {
-    const kvca_request request = {.blocks = blocks, .only_if_fits = true};
+    const kvca_request request = {.size = sizeof request, .blocks = blocks, .only_if_fits = true};
     kvca_booking booking;
     kvca_status status = kvca_pool_place(router->pool, router->owner, &request, &booking, selection);
     while (status == KVCA_NONE_FITS && router->ended < router->placed) {
@@ -116,7 +116,7 @@ static kvca_status explain_rows(const kvca_policy *policy, const kvca_ranks *ran
     printf("%zu of %zu ranks have room for the first request, %zu are equally good:\n", selection->fits, ranks->count,
            selection->ties);
     for (size_t row = 0; row < ranks->count; row++) {
-        kvca_explanation told;
+        kvca_explanation told = {.size = sizeof told};
         kvca_status status = kvca_explain(kvca_policy_params(policy), ranks, selection, row, &told);
         if (status != KVCA_OK) {
             return status;
@@ -132,15 +132,23 @@ static kvca_status explain_rows(const kvca_policy *policy, const kvca_ranks *ran
 /* Explains `selection`, whose row is a slot, from the ranks as they were before it. */
 static kvca_status explain(const kvca_snapshot *before, uint64_t blocks, kvca_selection selection)
 {
-    kvca_ranks ranks = before->ranks;
-    ranks.request_blocks = blocks;
+    const kvca_ranks ranks = {
+        .size = sizeof ranks,
+        .count = before->ranks->count,
+        .worker_id = before->ranks->worker_id,
+        .dp_rank = before->ranks->dp_rank,
+        .decode_cost_blocks = before->ranks->decode_cost_blocks,
+        .active_requests = before->ranks->active_requests,
+        .total_kv_blocks = before->ranks->total_kv_blocks,
+        .request_blocks = blocks,
+    };
     size_t row = 0;
     while (before->slot[row] != selection.row) {
         row++;
     }
     selection.row = row;
     kvca_policy *policy;
-    kvca_status status = kvca_policy_new(&before->params, &policy);
+    kvca_status status = kvca_policy_new(before->params, &policy);
     if (status == KVCA_OK) {
         status = explain_rows(policy, &ranks, &selection);
         kvca_policy_free(policy);
@@ -156,7 +164,7 @@ static kvca_status place_explained(struct router *router, uint64_t blocks, kvca_
     if (!buffer) {
         return KVCA_ERR_NO_MEMORY;
     }
-    kvca_snapshot before;
+    kvca_snapshot before = {.size = sizeof before};
     kvca_status status = kvca_pool_snapshot(router->pool, buffer, bytes, &before);
     if (status == KVCA_OK) {
         status = place(router, blocks, selection);
@@ -172,7 +180,7 @@ static kvca_status serve(struct router *router)
 {
     for (uint64_t number = 0; number < REQUESTS; number++) {
         uint64_t blocks = request_blocks(number);
-        kvca_selection selection;
+        kvca_selection selection = {.size = sizeof selection};
         kvca_status status = KVCA_OK;
         if (router->placed - router->ended == MOST_IN_FLIGHT) {
             status = end_oldest(router);
@@ -234,8 +242,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: router POLICY\n");
         return 2;
     }
-    kvca_params params;
-    kvca_error error;
+    kvca_params params = {.size = sizeof params};
+    kvca_error error = {.size = sizeof error};
     kvca_status status = kvca_config_load_file(argv[1], KVCA_ROLE_DECODE, &params, &error);
     if (status != KVCA_OK) {
         fprintf(stderr, "%s\n", error.message);

@@ -51,10 +51,18 @@ inline void check(kvca_status status)
     }
 }
 
+// A structure of the library's, empty but for its size.
+template <typename T> T sized()
+{
+    T made = {};
+    made.size = sizeof made;
+    return made;
+}
+
 inline kvca_params load_policy(const char *path, kvca_role role)
 {
-    kvca_params params;
-    kvca_error error;
+    kvca_params params = sized<kvca_params>();
+    kvca_error error = sized<kvca_error>();
     kvca_status status = kvca_config_load_file(path, role, &params, &error);
     if (status != KVCA_OK) {
         throw Error(status, error.message);
@@ -88,15 +96,21 @@ class Snapshot
     std::vector<Row> explain(std::uint64_t blocks, kvca_selection selection) const
     {
         kvca_policy *made = nullptr;
-        check(kvca_policy_new(&snapshot_.params, &made));
+        check(kvca_policy_new(snapshot_.params, &made));
         std::unique_ptr<kvca_policy, Free<kvca_policy_free>> policy(made);
-        kvca_ranks ranks = snapshot_.ranks;
+        kvca_ranks ranks = sized<kvca_ranks>();
+        ranks.count = snapshot_.ranks->count;
+        ranks.worker_id = snapshot_.ranks->worker_id;
+        ranks.dp_rank = snapshot_.ranks->dp_rank;
+        ranks.decode_cost_blocks = snapshot_.ranks->decode_cost_blocks;
+        ranks.active_requests = snapshot_.ranks->active_requests;
+        ranks.total_kv_blocks = snapshot_.ranks->total_kv_blocks;
         ranks.request_blocks = blocks;
         const std::uint32_t *slots = snapshot_.slot; // a pool returns slots, kvca_explain() takes rows
         selection.row = static_cast<std::size_t>(std::find(slots, slots + ranks.count, selection.row) - slots);
         std::vector<Row> rows;
         for (std::size_t i = 0; i < ranks.count; i++) {
-            Row row = {ranks.worker_id[i], ranks.dp_rank[i], i == selection.row, {}};
+            Row row = {ranks.worker_id[i], ranks.dp_rank[i], i == selection.row, sized<kvca_explanation>()};
             check(kvca_explain(kvca_policy_params(policy.get()), &ranks, &selection, i, &row.told));
             rows.push_back(row);
         }
@@ -111,8 +125,8 @@ class Snapshot
         check(kvca_pool_snapshot(pool, buffer_.data(), buffer_.size(), &snapshot_));
     }
 
-    std::vector<unsigned char> buffer_; // the columns; new aligns it, and a move leaves it where it is
-    kvca_snapshot snapshot_ = {};
+    std::vector<unsigned char> buffer_; // what the pointers lead to; new aligns it, and a move leaves it where it is
+    kvca_snapshot snapshot_ = sized<kvca_snapshot>();
 };
 
 class Pool;
@@ -172,7 +186,7 @@ class Pool
     kvca_put put(const kvca_rank &rank)
     {
         std::lock_guard lock(mutex_);
-        kvca_put put;
+        kvca_put put = sized<kvca_put>();
         check(kvca_pool_put(pool_.get(), &rank, &put));
         return put;
     }
@@ -180,11 +194,11 @@ class Pool
     // Returns nothing while no rank has room. `before` gets the ranks as they were before the pick.
     std::optional<Placement> place(std::uint64_t blocks, std::optional<Snapshot> *before = nullptr)
     {
-        kvca_request request = {};
+        kvca_request request = sized<kvca_request>();
         request.blocks = blocks;
         request.only_if_fits = true;
         kvca_booking booking;
-        kvca_selection selection;
+        kvca_selection selection = sized<kvca_selection>();
         std::lock_guard lock(mutex_);
         if (before) {
             *before = Snapshot(pool_.get());
@@ -241,6 +255,8 @@ const char *verdict(const kvca::Row &row)
         return "higher cost";
     case KVCA_REASON_MORE_BLOCKS:
         return "more blocks";
+    case KVCA_REASON_NOT_ELIGIBLE:
+        return "not eligible";
     }
     return "unknown";
 }
@@ -307,7 +323,11 @@ class Router
 
     void add(std::uint64_t worker_id, std::uint32_t dp_rank, std::uint64_t total_kv_blocks)
     {
-        kvca_put put = pool_.put({worker_id, dp_rank, total_kv_blocks});
+        kvca_rank rank = kvca::sized<kvca_rank>();
+        rank.worker_id = worker_id;
+        rank.dp_rank = dp_rank;
+        rank.total_kv_blocks = total_kv_blocks;
+        kvca_put put = pool_.put(rank);
         if (put.unknown_capacity) {
             std::cerr << "worker " << worker_id << ", dp_rank " << dp_rank
                       << ": no known capacity, so it is never found full\n";

@@ -62,8 +62,8 @@ type Params struct{ c C.kvca_params }
 func LoadPolicy(path string) (*Params, error) {
 	name := C.CString(path)
 	defer C.free(unsafe.Pointer(name))
-	params := new(Params)
-	var fault C.kvca_error
+	params := &Params{C.kvca_params{size: C.sizeof_kvca_params}}
+	fault := C.kvca_error{size: C.sizeof_kvca_error}
 	status := C.kvca_config_load_file(name, C.KVCA_ROLE_DECODE, &params.c, &fault)
 	if status != C.KVCA_OK {
 		return nil, &PolicyError{Status(status), C.GoString(&fault.message[0])}
@@ -149,11 +149,12 @@ func (p *Pool) SetSeed(seed uint64) error {
 // whether its capacity is unknown, so that it is never found full.
 func (p *Pool) Put(workerID uint64, dpRank uint32, totalKVBlocks uint64) (slot int, unknown bool, err error) {
 	rank := C.kvca_rank{
+		size:            C.sizeof_kvca_rank,
 		worker_id:       C.uint64_t(workerID),
 		dp_rank:         C.uint32_t(dpRank),
 		total_kv_blocks: C.uint64_t(totalKVBlocks),
 	}
-	var put C.kvca_put
+	put := C.kvca_put{size: C.sizeof_kvca_put}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	err = check(C.kvca_pool_put(p.c, &rank, &put))
@@ -175,7 +176,7 @@ func (p *Pool) PlaceExplained(blocks uint64) (*Placement, []Row, error) {
 	size := C.kvca_pool_snapshot_bytes(p.c)
 	buffer := C.malloc(size) // C memory, because the snapshot points into it
 	defer C.free(buffer)
-	var before C.kvca_snapshot
+	before := C.kvca_snapshot{size: C.sizeof_kvca_snapshot}
 	if err := check(C.kvca_pool_snapshot(p.c, buffer, size, &before)); err != nil {
 		return nil, nil, err
 	}
@@ -202,9 +203,9 @@ func (p *Pool) Release(booking *Booking) error {
 // A mask of slots (eligible) or multipliers would have to be C memory, or
 // pinned, because cgo refuses Go pointers inside Go memory.
 func (p *Pool) place(blocks uint64) (*Placement, error) {
-	request := C.kvca_request{blocks: C.uint64_t(blocks), only_if_fits: true}
+	request := C.kvca_request{size: C.sizeof_kvca_request, blocks: C.uint64_t(blocks), only_if_fits: true}
 	booking := new(Booking)
-	var picked C.kvca_selection
+	picked := C.kvca_selection{size: C.sizeof_kvca_selection}
 	if err := check(C.kvca_pool_place(p.c, p.owner, &request, &booking.c, &picked)); err != nil {
 		return nil, err
 	}
@@ -213,15 +214,23 @@ func (p *Pool) place(blocks uint64) (*Placement, error) {
 
 func explain(before *C.kvca_snapshot, blocks uint64, placement *Placement) ([]Row, error) {
 	var policy *C.kvca_policy
-	if err := check(C.kvca_policy_new(&before.params, &policy)); err != nil {
+	if err := check(C.kvca_policy_new(before.params, &policy)); err != nil {
 		return nil, err
 	}
 	defer C.kvca_policy_free(policy)
-	ranks := before.ranks
-	ranks.request_blocks = C.uint64_t(blocks)
+	ranks := C.kvca_ranks{
+		size:               C.sizeof_kvca_ranks,
+		count:              before.ranks.count,
+		worker_id:          before.ranks.worker_id,
+		dp_rank:            before.ranks.dp_rank,
+		decode_cost_blocks: before.ranks.decode_cost_blocks,
+		active_requests:    before.ranks.active_requests,
+		total_kv_blocks:    before.ranks.total_kv_blocks,
+		request_blocks:     C.uint64_t(blocks),
+	}
 	workers := unsafe.Slice(ranks.worker_id, ranks.count)
 	dpRanks := unsafe.Slice(ranks.dp_rank, ranks.count)
-	selection := C.kvca_selection{fits: C.size_t(placement.Fits)}
+	selection := C.kvca_selection{size: C.sizeof_kvca_selection, fits: C.size_t(placement.Fits)}
 	for row, slot := range unsafe.Slice(before.slot, ranks.count) {
 		if int(slot) == placement.Slot { // a pool returns slots, kvca_explain takes rows
 			selection.row = C.size_t(row)
@@ -229,7 +238,7 @@ func explain(before *C.kvca_snapshot, blocks uint64, placement *Placement) ([]Ro
 	}
 	rows := make([]Row, ranks.count)
 	for row := range rows {
-		var told C.kvca_explanation
+		told := C.kvca_explanation{size: C.sizeof_kvca_explanation}
 		if err := check(C.kvca_explain(C.kvca_policy_params(policy), &ranks, &selection, C.size_t(row), &told)); err != nil {
 			return nil, err
 		}

@@ -5,7 +5,7 @@
     python3 router.py policy.yaml
 
 The first part wraps what a router needs of the library and can be taken as it is. Its structures are those of the
-headers of kvca 0.1, whose library it asks for by name; another version may lay them out differently.
+headers of kvca 0.2, whose library it asks for by name; their sizes tell them from those of a later version.
 """
 import ctypes
 import os
@@ -22,43 +22,50 @@ KVCA_REASON_TIED, KVCA_REASON_DOES_NOT_FIT, KVCA_REASON_MORE_REQUESTS = 0, 1, 2
 KVCA_REASON_HIGHER_COST, KVCA_REASON_MORE_BLOCKS = 3, 4
 
 
-class kvca_params(ctypes.Structure):
-    _fields_ = [("capacity_fraction", c_double), ("count_priority", c_bool),
-                ("decode_active_request_weight", c_double), ("capacity_blocks", c_uint64)]
+class Sized(ctypes.Structure):
+    """A structure that begins with its size."""
+
+    def __init__(self, **fields):
+        super().__init__(size=ctypes.sizeof(self), **fields)
 
 
-class kvca_error(ctypes.Structure):
-    _fields_ = [("status", c_int), ("line", c_size_t), ("column", c_size_t), ("message", c_char * 1024)]
+class kvca_params(Sized):
+    _fields_ = [("size", c_size_t), ("capacity_fraction", c_double), ("decode_active_request_weight", c_double),
+                ("capacity_blocks", c_uint64), ("count_priority", c_bool)]
 
 
-class kvca_ranks(ctypes.Structure):
-    _fields_ = [("count", c_size_t), ("worker_id", POINTER(c_uint64)), ("dp_rank", POINTER(c_uint32)),
+class kvca_error(Sized):
+    _fields_ = [("size", c_size_t), ("status", c_int), ("line", c_size_t), ("column", c_size_t), ("message", c_char * 1024)]
+
+
+class kvca_ranks(Sized):
+    _fields_ = [("size", c_size_t), ("count", c_size_t), ("worker_id", POINTER(c_uint64)), ("dp_rank", POINTER(c_uint32)),
                 ("decode_cost_blocks", POINTER(c_uint64)), ("active_requests", POINTER(c_uint64)),
                 ("total_kv_blocks", POINTER(c_uint64)), ("preferred_taint_multiplier", POINTER(c_double)),
                 ("request_blocks", c_uint64)]
 
 
-class kvca_selection(ctypes.Structure):
-    _fields_ = [("row", c_size_t), ("outcome", c_int), ("fits", c_size_t), ("ties", c_size_t),
+class kvca_selection(Sized):
+    _fields_ = [("size", c_size_t), ("row", c_size_t), ("outcome", c_int), ("fits", c_size_t), ("ties", c_size_t),
                 ("unknown_capacity", c_size_t)]
 
 
-class kvca_explanation(ctypes.Structure):
-    _fields_ = [("decode_cost_blocks", c_uint64), ("active_requests", c_uint64), ("capacity", c_uint64),
+class kvca_explanation(Sized):
+    _fields_ = [("size", c_size_t), ("decode_cost_blocks", c_uint64), ("active_requests", c_uint64), ("capacity", c_uint64),
                 ("capacity_source", c_int), ("limit", c_uint64), ("fits", c_bool), ("cost", c_double),
                 ("reason", c_int)]
 
 
-class kvca_rank(ctypes.Structure):
-    _fields_ = [("worker_id", c_uint64), ("dp_rank", c_uint32), ("total_kv_blocks", c_uint64)]
+class kvca_rank(Sized):
+    _fields_ = [("size", c_size_t), ("worker_id", c_uint64), ("dp_rank", c_uint32), ("total_kv_blocks", c_uint64)]
 
 
-class kvca_put(ctypes.Structure):
-    _fields_ = [("slot", c_uint32), ("generation", c_uint32), ("added", c_bool), ("unknown_capacity", c_bool)]
+class kvca_put(Sized):
+    _fields_ = [("size", c_size_t), ("slot", c_uint32), ("generation", c_uint32), ("added", c_bool), ("unknown_capacity", c_bool)]
 
 
-class kvca_request(ctypes.Structure):
-    _fields_ = [("blocks", c_uint64), ("eligible", POINTER(c_uint64)),
+class kvca_request(Sized):
+    _fields_ = [("size", c_size_t), ("blocks", c_uint64), ("eligible", POINTER(c_uint64)),
                 ("preferred_taint_multiplier", POINTER(c_double)), ("only_if_fits", c_bool)]
 
 
@@ -66,13 +73,13 @@ class kvca_booking(ctypes.Structure):
     _fields_ = [("slot", c_uint32), ("generation", c_uint32), ("owner", c_uint64), ("blocks", c_uint64)]
 
 
-class kvca_counters(ctypes.Structure):
-    _fields_ = [(name, c_uint64) for name in ("placed", "fallbacks", "none", "stale", "voided")]
+class kvca_counters(Sized):
+    _fields_ = [("size", c_size_t)] + [(name, c_uint64) for name in ("placed", "fallbacks", "none", "stale", "voided")]
 
 
-class kvca_snapshot(ctypes.Structure):
-    _fields_ = [("ranks", kvca_ranks), ("count", c_size_t), ("slot", POINTER(c_uint32)),
-                ("counters", kvca_counters), ("params", kvca_params)]
+class kvca_snapshot(Sized):
+    _fields_ = [("size", c_size_t), ("count", c_size_t), ("ranks", POINTER(kvca_ranks)), ("slot", POINTER(c_uint32)),
+                ("counters", POINTER(kvca_counters)), ("params", POINTER(kvca_params))]
 
 
 class Error(Exception):
@@ -90,7 +97,7 @@ def check(status, _function, _arguments):
 
 def load_library():
     """The library, with the types of its functions. Functions that return a status raise an Error instead."""
-    library = ctypes.CDLL("libkvca.so.0.1")
+    library = ctypes.CDLL("libkvca.so.0.2")
     for name, result, *arguments in (
         ("kvca_strerror", c_char_p, c_int),
         ("kvca_policy_params", c_void_p, c_void_p),
@@ -141,12 +148,13 @@ class Snapshot:
 
     def explain(self, blocks, selection):
         """(worker_id, dp_rank, picked, kvca_explanation) of each rank, for the request that was placed next."""
-        ranks = kvca_ranks.from_buffer_copy(self._told.ranks)
-        ranks.request_blocks = blocks
+        told = self._told.ranks.contents
+        columns = ("count", "worker_id", "dp_rank", "decode_cost_blocks", "active_requests", "total_kv_blocks")
+        ranks = kvca_ranks(request_blocks=blocks, **{name: getattr(told, name) for name in columns})
         rows = kvca_selection.from_buffer_copy(selection)
         rows.row = self._told.slot[:ranks.count].index(selection.row)  # a pool returns slots
         policy = c_void_p()
-        LIBRARY.kvca_policy_new(byref(self._told.params), byref(policy))
+        LIBRARY.kvca_policy_new(self._told.params, byref(policy))
         try:
             for row in range(ranks.count):
                 told = kvca_explanation()
@@ -181,7 +189,7 @@ class Pool:
             LIBRARY.kvca_pool_set_seed(self._pool, seed)
 
     def put(self, worker_id, dp_rank, total_kv_blocks):
-        rank, put = kvca_rank(worker_id, dp_rank, total_kv_blocks), kvca_put()
+        rank, put = kvca_rank(worker_id=worker_id, dp_rank=dp_rank, total_kv_blocks=total_kv_blocks), kvca_put()
         with self._lock:
             LIBRARY.kvca_pool_put(self._pool, byref(rank), byref(put))
         return put

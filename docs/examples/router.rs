@@ -5,8 +5,8 @@
 //!     rustc --edition 2021 -O router.rs $(pkg-config --libs kvca) && ./router policy.yaml
 //!
 //! The modules `sys` and `kvca` wrap what a router needs of the library and can be taken as they
-//! are. The structures are those of the headers of kvca 0.1; another version may lay them out
-//! differently.
+//! are. The structures are those of the headers of kvca 0.2; their sizes tell them from those of a
+//! later version.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::env;
@@ -18,6 +18,7 @@ use kvca::{Booking, Params, Pool, Reason, Result, Row, Selection};
 /// The library's interface, as its headers declare it.
 #[allow(non_camel_case_types)]
 mod sys {
+    use std::mem::{size_of, MaybeUninit};
     use std::os::raw::{c_char, c_int, c_void};
 
     pub type kvca_status = c_int;
@@ -35,16 +36,17 @@ mod sys {
     pub const KVCA_REASON_MORE_BLOCKS: c_int = 4;
 
     #[repr(C)]
-    #[derive(Clone, Copy)]
     pub struct kvca_params {
+        pub size: usize,
         pub capacity_fraction: f64,
-        pub count_priority: bool,
         pub decode_active_request_weight: f64,
         pub capacity_blocks: u64,
+        pub count_priority: bool,
     }
 
     #[repr(C)]
     pub struct kvca_error {
+        pub size: usize,
         pub status: kvca_status,
         pub line: usize,
         pub column: usize,
@@ -52,8 +54,8 @@ mod sys {
     }
 
     #[repr(C)]
-    #[derive(Clone, Copy)]
     pub struct kvca_ranks {
+        pub size: usize,
         pub count: usize,
         pub worker_id: *const u64,
         pub dp_rank: *const u32,
@@ -65,8 +67,8 @@ mod sys {
     }
 
     #[repr(C)]
-    #[derive(Clone, Copy, Default)]
     pub struct kvca_selection {
+        pub size: usize,
         pub row: usize,
         pub outcome: c_int,
         pub fits: usize,
@@ -75,8 +77,8 @@ mod sys {
     }
 
     #[repr(C)]
-    #[derive(Clone, Copy, Default)]
     pub struct kvca_explanation {
+        pub size: usize,
         pub decode_cost_blocks: u64,
         pub active_requests: u64,
         pub capacity: u64,
@@ -89,14 +91,15 @@ mod sys {
 
     #[repr(C)]
     pub struct kvca_rank {
+        pub size: usize,
         pub worker_id: u64,
         pub dp_rank: u32,
         pub total_kv_blocks: u64,
     }
 
     #[repr(C)]
-    #[derive(Default)]
     pub struct kvca_put {
+        pub size: usize,
         pub slot: u32,
         pub generation: u32,
         pub added: bool,
@@ -105,6 +108,7 @@ mod sys {
 
     #[repr(C)]
     pub struct kvca_request {
+        pub size: usize,
         pub blocks: u64,
         pub eligible: *const u64,
         pub preferred_taint_multiplier: *const f64,
@@ -122,6 +126,7 @@ mod sys {
 
     #[repr(C)]
     pub struct kvca_counters {
+        pub size: usize,
         pub placed: u64,
         pub fallbacks: u64,
         pub none: u64,
@@ -131,11 +136,30 @@ mod sys {
 
     #[repr(C)]
     pub struct kvca_snapshot {
-        pub ranks: kvca_ranks,
+        pub size: usize,
         pub count: usize,
+        pub ranks: *const kvca_ranks,
         pub slot: *const u32,
-        pub counters: kvca_counters,
-        pub params: kvca_params,
+        pub counters: *const kvca_counters,
+        pub params: *const kvca_params,
+    }
+
+    /// Those that begin with their size. All zero is a value of each, but for the size.
+    pub unsafe trait Grows {}
+    unsafe impl Grows for kvca_params {}
+    unsafe impl Grows for kvca_error {}
+    unsafe impl Grows for kvca_selection {}
+    unsafe impl Grows for kvca_explanation {}
+    unsafe impl Grows for kvca_put {}
+    unsafe impl Grows for kvca_snapshot {}
+
+    /// One that is empty but for its size.
+    pub fn sized<T: Grows>() -> T {
+        let mut made = MaybeUninit::<T>::zeroed();
+        unsafe {
+            made.as_mut_ptr().cast::<usize>().write(size_of::<T>());
+            made.assume_init()
+        }
     }
 
     /// A pool is used only by its address.
@@ -205,7 +229,7 @@ mod sys {
 mod kvca {
     use std::ffi::{CStr, CString};
     use std::fmt;
-    use std::mem::MaybeUninit;
+    use std::mem::size_of;
     use std::os::raw::c_char;
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
@@ -260,21 +284,16 @@ mod kvca {
                 status: sys::KVCA_ERR_FILE,
                 message: format!("{}: {}", path.display(), fault),
             })?;
-            let mut params = MaybeUninit::uninit();
-            let mut error = MaybeUninit::<sys::kvca_error>::zeroed();
+            let mut params = sys::sized();
+            let mut error: sys::kvca_error = sys::sized();
             let role = sys::KVCA_ROLE_DECODE;
             // The call writes either `params` or `error`.
             unsafe {
-                match sys::kvca_config_load_file(
-                    path.as_ptr(),
-                    role,
-                    params.as_mut_ptr(),
-                    error.as_mut_ptr(),
-                ) {
-                    sys::KVCA_OK => Ok(Params(params.assume_init())),
+                match sys::kvca_config_load_file(path.as_ptr(), role, &mut params, &mut error) {
+                    sys::KVCA_OK => Ok(Params(params)),
                     status => Err(Error {
                         status,
-                        message: text(error.assume_init_ref().message.as_ptr()),
+                        message: text(error.message.as_ptr()),
                     }),
                 }
             }
@@ -331,11 +350,12 @@ mod kvca {
             total_kv_blocks: u64,
         ) -> Result<(usize, bool)> {
             let rank = sys::kvca_rank {
+                size: size_of::<sys::kvca_rank>(),
                 worker_id,
                 dp_rank,
                 total_kv_blocks,
             };
-            let mut put = sys::kvca_put::default();
+            let mut put: sys::kvca_put = sys::sized();
             check(unsafe { sys::kvca_pool_put(self.raw.as_ptr(), &rank, &mut put) })?;
             Ok((put.slot as usize, put.unknown_capacity))
         }
@@ -343,13 +363,14 @@ mod kvca {
         /// Picks a rank and books the request on it. Returns `None` while no rank has room.
         pub fn place(&mut self, blocks: u64) -> Result<Option<(Booking, Selection)>> {
             let request = sys::kvca_request {
+                size: size_of::<sys::kvca_request>(),
                 blocks,
                 eligible: ptr::null(),
                 preferred_taint_multiplier: ptr::null(),
                 only_if_fits: true,
             };
             let mut booking = sys::kvca_booking::default();
-            let mut selection = sys::kvca_selection::default();
+            let mut selection = sys::sized();
             let pool = self.raw.as_ptr();
             let status = unsafe {
                 sys::kvca_pool_place(pool, self.owner, &request, &mut booking, &mut selection)
@@ -378,13 +399,11 @@ mod kvca {
         pub fn snapshot(&mut self) -> Result<Snapshot> {
             let bytes = unsafe { sys::kvca_pool_snapshot_bytes(self.raw.as_ptr()) };
             let mut columns = vec![0u64; bytes / 8 + 1];
-            let mut raw = MaybeUninit::uninit();
+            let mut raw = sys::sized();
             let buffer = columns.as_mut_ptr().cast();
-            check(unsafe {
-                sys::kvca_pool_snapshot(self.raw.as_ptr(), buffer, bytes, raw.as_mut_ptr())
-            })?;
+            check(unsafe { sys::kvca_pool_snapshot(self.raw.as_ptr(), buffer, bytes, &mut raw) })?;
             Ok(Snapshot {
-                raw: unsafe { raw.assume_init() },
+                raw,
                 _columns: columns,
             })
         }
@@ -443,10 +462,18 @@ mod kvca {
         /// `selection`.
         pub fn explain(&self, blocks: u64, selection: &Selection) -> Result<Vec<Row>> {
             let mut policy = Policy(ptr::null_mut());
-            check(unsafe { sys::kvca_policy_new(&self.raw.params, &mut policy.0) })?;
+            check(unsafe { sys::kvca_policy_new(self.raw.params, &mut policy.0) })?;
+            let told = unsafe { &*self.raw.ranks };
             let ranks = sys::kvca_ranks {
+                size: size_of::<sys::kvca_ranks>(),
+                count: told.count,
+                worker_id: told.worker_id,
+                dp_rank: told.dp_rank,
+                decode_cost_blocks: told.decode_cost_blocks,
+                active_requests: told.active_requests,
+                total_kv_blocks: told.total_kv_blocks,
+                preferred_taint_multiplier: ptr::null(),
                 request_blocks: blocks,
-                ..self.raw.ranks
             };
             // A pool returns slots, `kvca_explain` takes rows.
             let slot_of = |row| unsafe { *self.raw.slot.add(row) } as usize;
@@ -456,11 +483,11 @@ mod kvca {
             let picked = sys::kvca_selection {
                 row: picked,
                 fits: selection.fits,
-                ..Default::default()
+                ..sys::sized()
             };
             (0..ranks.count)
                 .map(|row| {
-                    let mut told = sys::kvca_explanation::default();
+                    let mut told: sys::kvca_explanation = sys::sized();
                     check(unsafe {
                         let params = sys::kvca_policy_params(policy.0);
                         sys::kvca_explain(params, &ranks, &picked, row, &mut told)

@@ -58,6 +58,8 @@ KVCA_API kvca_status kvca_role_parse(const char *name, kvca_role *role);
 
 /** Why a policy file was not loaded. */
 typedef struct kvca_error {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** The status that the function returned. */
     kvca_status status;
     /** The line in the text, counted from 1; 0 where no place in the text is at fault. */
@@ -79,11 +81,12 @@ typedef struct kvca_error {
  * @param path         the file, and its name in messages
  * @param role         the pool; KVCA_ROLE_DECODE for a decode router
  * @param[out] params  written for KVCA_OK alone
- * @param[out] error   written for every status but KVCA_OK; may be NULL
+ * @param[out] error   written for every status but KVCA_OK; may be NULL. Where its own size is not one that this library
+ *                     knows, it is not written
  * @return KVCA_OK; KVCA_NOT_SELECTED when the file is sound but the pool's selection is absent, `default`, or of
  *         another type, so that the host's own selector serves it (log error->message: it may be a slip);
- *         otherwise KVCA_ERR_FILE, KVCA_ERR_TOO_LARGE, KVCA_ERR_YAML, KVCA_ERR_CONFIG, KVCA_ERR_ROLE, KVCA_ERR_NULL or
- *         KVCA_ERR_NO_MEMORY
+ *         otherwise KVCA_ERR_FILE, KVCA_ERR_TOO_LARGE, KVCA_ERR_YAML, KVCA_ERR_CONFIG, KVCA_ERR_ROLE, KVCA_ERR_NULL,
+ *         KVCA_ERR_SIZE or KVCA_ERR_NO_MEMORY
  */
 KVCA_API kvca_status kvca_config_load_file(const char *path, kvca_role role, kvca_params *params, kvca_error *error);
 

@@ -10,9 +10,9 @@
  *     kvca_policy *policy;
  *     if (kvca_policy_new(&params, &policy) != KVCA_OK) ...
  *
- *     kvca_ranks ranks = {.count = 8, .decode_cost_blocks = d, .active_requests = n,
+ *     kvca_ranks ranks = {.size = sizeof ranks, .count = 8, .decode_cost_blocks = d, .active_requests = n,
  *                         .total_kv_blocks = capacity, .request_blocks = 32};
- *     kvca_selection selection;
+ *     kvca_selection selection = {.size = sizeof selection};
  *     if (kvca_select(policy, &ranks, &selection) == KVCA_OK)
  *         send_to(selection.row);
  *
@@ -32,6 +32,17 @@
  *
  * Floating point. Costs are IEEE 754 doubles, rounded to nearest and with subnormal numbers: the mode that a C program
  * starts in. A host that is linked with -ffast-math may start in another.
+ *
+ * Sizes. A structure that may gain fields begins with `size`, its bytes where it was made. Set it to sizeof the structure
+ * and zero the rest before you hand the structure in, be it to be read or to be filled. So a library and a program of
+ * different versions understand each other: a field that the program does not have is zero to the library, which means
+ * "as before"; one that the library does not have must be zero. Any other size is KVCA_ERR_SIZE: one below that of 0.2,
+ * one above 4096, and a larger one than the library's if the library reads the structure and what it does not know is not
+ * zero. What the library fills keeps its size, and what the library does not know there becomes zero. What the library
+ * hands out by pointer has the library's size: read from it, but do not assign it to a structure of your own.
+ *
+ * Layout. An enumeration has fixed values and takes 4 bytes, a bool takes 1, and there are no bit-fields. Tests record the
+ * layout of each structure (tests/interface/interface.txt).
  *
  * Errors. Functions that can fail return a kvca_status. Unless it is KVCA_OK they have written nothing, but for what is
  * there to tell the fault.
@@ -61,11 +72,11 @@ extern "C" {
  */
 #define KVCA_VERSION_MAJOR 0
 /** See KVCA_VERSION_MAJOR. */
-#define KVCA_VERSION_MINOR 1
+#define KVCA_VERSION_MINOR 2
 /** See KVCA_VERSION_MAJOR. */
 #define KVCA_VERSION_PATCH 0
 /** All three, as a text. */
-#define KVCA_VERSION "0.1.0"
+#define KVCA_VERSION "0.2.0"
 
 /** The version of the library that runs, in the form of KVCA_VERSION. A static string. */
 KVCA_API const char *kvca_version(void);
@@ -85,6 +96,8 @@ typedef enum kvca_status {
     KVCA_ERR_NULL = 1,
     /** Memory ran out. */
     KVCA_ERR_NO_MEMORY = 2,
+    /** A structure's size is not set, or not one that this library knows. */
+    KVCA_ERR_SIZE = 3,
 
     /** kvca_params.capacity_fraction is neither in (0, 1] nor KVCA_NO_CAPACITY_FILTER. */
     KVCA_ERR_CAPACITY_FRACTION = 10,
@@ -148,32 +161,49 @@ typedef enum kvca_status {
 /** What `status` means, as one English phrase. A static string, for values that are no kvca_status too. */
 KVCA_API const char *kvca_strerror(kvca_status status);
 
-/** The value of kvca_params.capacity_fraction that turns the capacity filter off: infinity. Every rank fits. */
+/**
+ * The value of kvca_params.capacity_fraction that turns the capacity filter off: positive infinity. Every rank fits. Any
+ * language spells it: Python float("inf"), Rust f64::INFINITY, Go math.Inf(1).
+ */
 #define KVCA_NO_CAPACITY_FILTER HUGE_VAL
+
+/** KVCA_NO_CAPACITY_FILTER, for languages that cannot read the macro. Any thread may call it. */
+KVCA_API double kvca_no_capacity_filter(void);
 
 /** The parameters of the policy. Plain values, copied wherever they are taken. */
 typedef struct kvca_params {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /**
      * The share of its capacity that a rank's booking may fill, 0 < x <= 1, or KVCA_NO_CAPACITY_FILTER.
      * Default 1.
      */
     double capacity_fraction;
-    /** Among the ranks that fit, prefer fewer active requests before the block cost. Default true. */
-    bool count_priority;
     /** W in the cost D + W x N: the blocks that one active request weighs. Finite, >= 0. Default 0. */
     double decode_active_request_weight;
     /** The capacity in KV blocks of ranks that report none; 0 leaves it unset. Default unset. */
     uint64_t capacity_blocks;
+    /** Among the ranks that fit, prefer fewer active requests before the block cost. Default true. */
+    bool count_priority;
 } kvca_params;
 
 /** Initialises a kvca_params to the defaults: `kvca_params params = KVCA_PARAMS_DEFAULT;`. */
 /* clang-format off */
-#define KVCA_PARAMS_DEFAULT {1.0, true, 0.0, 0}
+#define KVCA_PARAMS_DEFAULT {sizeof(kvca_params), 1.0, 0.0, 0, true}
 /* clang-format on */
 
 /**
+ * Sets `params` to the defaults and its size to `size`, as KVCA_PARAMS_DEFAULT does, for languages that cannot read the
+ * macro. Any thread may call it.
+ * @param[out] params  written for KVCA_OK alone; its size need not be set
+ * @param size         sizeof the caller's kvca_params
+ * @return KVCA_OK, KVCA_ERR_NULL or KVCA_ERR_SIZE
+ */
+KVCA_API kvca_status kvca_params_init(kvca_params *params, size_t size);
+
+/**
  * Checks that every parameter is in its range.
- * @return KVCA_OK, KVCA_ERR_NULL, or the KVCA_ERR_ value named after the first parameter that is not.
+ * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_SIZE, or the KVCA_ERR_ value named after the first parameter that is not.
  */
 KVCA_API kvca_status kvca_params_validate(const kvca_params *params);
 
@@ -200,7 +230,10 @@ KVCA_API kvca_status kvca_policy_new(const kvca_params *params, kvca_policy **po
  */
 KVCA_API void kvca_policy_free(kvca_policy *policy);
 
-/** The parameters that `policy` was made from; NULL for NULL. They live as long as the policy. */
+/**
+ * The parameters that `policy` was made from; NULL for NULL. They live as long as the policy, and their size is that of the
+ * library.
+ */
 KVCA_API const kvca_params *kvca_policy_params(const kvca_policy *policy);
 
 /**
@@ -212,6 +245,8 @@ KVCA_API kvca_status kvca_policy_set_seed(kvca_policy *policy, uint64_t seed);
 
 /** A rank without a known capacity, as a warning tells it. */
 typedef struct kvca_warning {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /**
      * Its kvca_ranks.worker_id, or its row where that column is NULL: a host whose rows are not always the same ranks
      * must give the column.
@@ -226,7 +261,7 @@ typedef struct kvca_warning {
 /**
  * Told of a rank that has no known capacity and so passes the filter unseen. Runs inside kvca_select() or
  * kvca_tie_set(), on the thread that called it and before it returns; several threads may run it at once, each for
- * another rank. It must not free the policy. `warning` lives until it returns.
+ * another rank. It must not free the policy. `warning` lives until it returns, and its size is that of the library.
  */
 typedef void (*kvca_warning_fn)(void *user, const kvca_warning *warning);
 
@@ -253,9 +288,11 @@ KVCA_API kvca_status kvca_policy_set_warning(kvca_policy *policy, kvca_warning_f
 
 /**
  * The candidate ranks, as columns of `count` values: row i of every column is the same rank. Columns are borrowed
- * for the call and only read. Zero-initialise it, so that what a later version adds is absent once you compile with it.
+ * for the call and only read.
  */
 typedef struct kvca_ranks {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** The number of rows. At least 1. */
     size_t count;
     /** The worker that serves the rank. NULL: the row number stands in. Only warnings use it. */
@@ -280,8 +317,8 @@ typedef struct kvca_ranks {
 /**
  * Checks `ranks` as kvca_select() does, and tells where the fault is.
  * @param[out] row  the first faulty row, written for KVCA_ERR_PREFERRED_TAINT_MULTIPLIER alone; may be NULL
- * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_NO_RANKS, KVCA_ERR_DECODE_COST_BLOCKS, KVCA_ERR_ACTIVE_REQUESTS or
- *         KVCA_ERR_PREFERRED_TAINT_MULTIPLIER
+ * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_SIZE, KVCA_ERR_NO_RANKS, KVCA_ERR_DECODE_COST_BLOCKS,
+ *         KVCA_ERR_ACTIVE_REQUESTS or KVCA_ERR_PREFERRED_TAINT_MULTIPLIER
  */
 KVCA_API kvca_status kvca_ranks_validate(const kvca_ranks *ranks, size_t *row);
 
@@ -300,6 +337,8 @@ typedef enum kvca_outcome {
 
 /** What came of a selection. */
 typedef struct kvca_selection {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** The row that was picked, below kvca_ranks.count. */
     size_t row;
     /** Whether it fits. */
@@ -319,8 +358,8 @@ typedef struct kvca_selection {
  * Allocates nothing, takes no lock and makes no system call (a warning callback is the host's own). Time grows
  * linearly with the number of rows.
  *
- * @param[out] selection  written for KVCA_OK alone
- * @return KVCA_OK, KVCA_ERR_NULL, or what kvca_ranks_validate() says
+ * @param[out] selection  written for KVCA_OK alone, but for its size, which the caller sets
+ * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_SIZE, or what kvca_ranks_validate() says
  */
 KVCA_API kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selection *selection);
 
@@ -357,11 +396,15 @@ typedef enum kvca_reason {
     /** It fits and has no more requests, but a higher cost. */
     KVCA_REASON_HIGHER_COST = 3,
     /** No rank fits, and its D is larger. */
-    KVCA_REASON_MORE_BLOCKS = 4
+    KVCA_REASON_MORE_BLOCKS = 4,
+    /** It may not be picked: it drains, or the request's bitmap leaves it out. Only kvca_pool_explain() gives it. */
+    KVCA_REASON_NOT_ELIGIBLE = 5
 } kvca_reason;
 
 /** One row as the rule sees it. */
 typedef struct kvca_explanation {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** D with the request's blocks, in KV blocks. */
     uint64_t decode_cost_blocks;
     /** N. */
@@ -386,7 +429,7 @@ typedef struct kvca_explanation {
  * @param selection  what kvca_select() or kvca_tie_set() gave for these same ranks
  * @param row        the row to explain, below kvca_ranks.count
  * @param[out] explanation  written for KVCA_OK alone
- * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_ROW (also for a selection.row out of range), what kvca_params_validate() says,
+ * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_SIZE, KVCA_ERR_ROW (also for a selection.row out of range), what kvca_params_validate() says,
  *         or what kvca_ranks_validate() says of the columns and of the two rows that are compared
  */
 KVCA_API kvca_status kvca_explain(const kvca_params *params, const kvca_ranks *ranks, const kvca_selection *selection,

@@ -11,11 +11,12 @@
  *     kvca_owner owner;
  *     kvca_pool_new(64, 1, &params, &pool);
  *     kvca_pool_owner_claim(pool, 0, &owner);
- *     kvca_pool_put(pool, &(kvca_rank){.worker_id = 7, .dp_rank = 0, .total_kv_blocks = 60000}, NULL);
+ *     kvca_rank rank = {.size = sizeof rank, .worker_id = 7, .dp_rank = 0, .total_kv_blocks = 60000};
+ *     kvca_pool_put(pool, &rank, NULL);
  *
- *     kvca_request request = {.blocks = kvca_blocks_for_tokens(prompt_tokens, 16)};
+ *     kvca_request request = {.size = sizeof request, .blocks = kvca_blocks_for_tokens(prompt_tokens, 16)};
  *     kvca_booking booking;
- *     kvca_selection selection;
+ *     kvca_selection selection = {.size = sizeof selection};
  *     if (kvca_pool_place(pool, owner, &request, &booking, &selection) == KVCA_OK)
  *         send_to(selection.row);
  *     ...
@@ -115,6 +116,8 @@ KVCA_API kvca_status kvca_pool_set_seed(kvca_pool *pool, uint64_t seed);
 
 /** A rank, as its worker describes it. */
 typedef struct kvca_rank {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** The worker that serves the rank. */
     uint64_t worker_id;
     /** The rank's number in its worker. */
@@ -125,6 +128,8 @@ typedef struct kvca_rank {
 
 /** What became of a put. */
 typedef struct kvca_put {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** The rank's slot. */
     uint32_t slot;
     /**
@@ -145,7 +150,7 @@ typedef struct kvca_put {
  * Adds a rank, or updates the capacity of the one known by the same (worker_id, dp_rank), also with requests in flight.
  * A draining rank takes requests again, in its old slot.
  * @param[out] put  may be NULL
- * @return KVCA_OK, KVCA_ERR_NULL or KVCA_ERR_POOL_FULL
+ * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_SIZE or KVCA_ERR_POOL_FULL
  */
 KVCA_API kvca_status kvca_pool_put(kvca_pool *pool, const kvca_rank *rank, kvca_put *put);
 
@@ -192,6 +197,8 @@ KVCA_API kvca_status kvca_pool_owner_void(kvca_pool *pool, kvca_owner owner, uin
 
 /** An owner as kvca_pool_owner_at() tells it. */
 typedef struct kvca_owner_info {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** For kvca_pool_owner_void(). */
     kvca_owner owner;
     /** As given to kvca_pool_owner_claim(). */
@@ -200,12 +207,14 @@ typedef struct kvca_owner_info {
 
 /**
  * Lists owners, for a host that looks for dead ones: the one at `index`, from 0 below max_owners, if there is one.
- * @return KVCA_OK, KVCA_ERR_NULL, or KVCA_ERR_OWNER where there is none
+ * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_SIZE, or KVCA_ERR_OWNER where there is none
  */
 KVCA_API kvca_status kvca_pool_owner_at(kvca_pool *pool, uint32_t index, kvca_owner_info *info);
 
 /** What a request asks for. Pointers are borrowed for the call. */
 typedef struct kvca_request {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** The KV blocks to book. */
     uint64_t blocks;
     /** Which slots may be picked: bit s % 64 of word s / 64, for all max_ranks slots. NULL: all. */
@@ -222,7 +231,8 @@ typedef struct kvca_request {
 /**
  * One request on one rank. A small value that the host keeps, in one place, and hands back to grow or release it. All
  * zero is no booking. The ledger keeps sums, not bookings: the release of a copy whose original was released already is
- * told where it can be, and otherwise takes the place of another booking's.
+ * told where it can be, and otherwise takes the place of another booking's. Its layout is final, since hosts store it by
+ * value: what a later version must add to it, it adds elsewhere.
  */
 typedef struct kvca_booking {
     /** Where the request is. */
@@ -238,15 +248,36 @@ typedef struct kvca_booking {
 /**
  * Picks a rank by the rule of kvca_select() and books the request on it.
  * @param[out] booking    written for KVCA_OK alone
- * @param[out] selection  its `row` is the slot; the counts are over the slots that may be picked; written for KVCA_OK
- *                        alone; may be NULL
- * @return KVCA_OK: booked, and selection->outcome tells KVCA_FIT from KVCA_FALLBACK;
- *         KVCA_NONE_ELIGIBLE: no rank may be picked; KVCA_NONE_FITS: with only_if_fits, no rank has room;
- *         KVCA_ERR_NULL, KVCA_ERR_OWNER, KVCA_ERR_PREFERRED_TAINT_MULTIPLIER (of a slot that may be picked), or
- *         KVCA_ERR_OVERFLOW: D would pass UINT64_MAX on every rank that could be picked otherwise
+ * @param[out] selection  its `row` is the slot; the counts are over the slots that may be picked; may be NULL. Written
+ *                        for KVCA_OK, and for KVCA_NONE_FITS and KVCA_NEVER_FITS: then it is the fallback that was not
+ *                        taken, `row` being its first tied slot
+ * @return KVCA_OK: booked, and selection->outcome tells whether it fits;
+ *         KVCA_NONE_ELIGIBLE: no rank may be picked;
+ *         KVCA_NONE_FITS: with only_if_fits, no rank has room now. It may later: a host that can wait waits;
+ *         KVCA_NEVER_FITS: with only_if_fits, the request is larger than the limit of every rank that may be picked, even
+ *         of an empty one. Waiting does not help, unless ranks or parameters change;
+ *         KVCA_ERR_NULL, KVCA_ERR_SIZE, KVCA_ERR_OWNER, KVCA_ERR_PREFERRED_TAINT_MULTIPLIER (of a slot that may be
+ *         picked), or KVCA_ERR_OVERFLOW: D would pass UINT64_MAX on every rank that could be picked otherwise
  */
 KVCA_API kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_request *request,
                                      kvca_booking *booking, kvca_selection *selection);
+
+/**
+ * Explains how a slot compares with the one that kvca_pool_place() picked, for logs and for people. Call it before the
+ * pool changes: under the same hold of the host's lock as the place. Takes the same time whatever the number of slots.
+ * @param request    the request as it was placed
+ * @param booking    what the place booked, which is left out of D and N, so that they are what the place saw. NULL when it
+ *                   booked nothing
+ * @param selection  what the place gave, for KVCA_OK, KVCA_NONE_FITS or KVCA_NEVER_FITS
+ * @param slot       the slot to explain
+ * @param[out] explanation  its reason is KVCA_REASON_NOT_ELIGIBLE where the slot may not be picked; written for KVCA_OK
+ *                          alone
+ * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_SIZE, KVCA_ERR_NO_SUCH_RANK (`slot` has no rank), KVCA_ERR_ROW
+ *         (selection->row has none), KVCA_ERR_PREFERRED_TAINT_MULTIPLIER (of either slot), or what kvca_pool_release()
+ *         says of the booking: KVCA_ERR_NO_BOOKING, KVCA_ERR_FOREIGN_BOOKING or KVCA_STALE. Nothing changes.
+ */
+KVCA_API kvca_status kvca_pool_explain(kvca_pool *pool, const kvca_request *request, const kvca_booking *booking,
+                                       const kvca_selection *selection, uint32_t slot, kvca_explanation *explanation);
 
 /**
  * Books `blocks` more for a request that is placed, whether they fit or not: the engine will take them anyway.
@@ -276,11 +307,13 @@ KVCA_API kvca_status kvca_pool_repair(kvca_pool *pool, bool *repaired);
 
 /** What happened in a pool since it was made. */
 typedef struct kvca_counters {
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** Requests booked, those of `fallbacks` among them. */
     uint64_t placed;
     /** Requests booked on a rank that they did not fit. */
     uint64_t fallbacks;
-    /** Requests not booked: none eligible, or none fits. */
+    /** Requests not booked: none eligible, none fits, or never fits. */
     uint64_t none;
     /** Releases and growths of stale bookings. */
     uint64_t stale;
@@ -292,19 +325,21 @@ typedef struct kvca_counters {
  * A pool's ranks, copied. Rows that requests may be placed on come first, in the order of their slots, then those that
  * drain: so `ranks`, whose count is the number of the first kind, is what kvca_pool_place() chooses from, and
  * kvca_tie_set() and kvca_explain() tell the same of it (but that a place passes over a rank whose D would pass
- * UINT64_MAX).
+ * UINT64_MAX). What the pointers lead to lies in the caller's buffer, and has the library's size.
  */
 typedef struct kvca_snapshot {
-    /** The rows that take requests; the columns go on, up to `count`, with those that drain. */
-    kvca_ranks ranks;
+    /** The bytes of this structure: sizeof it. */
+    size_t size;
     /** How many rows there are in all. */
     size_t count;
+    /** The rows that take requests; the columns go on, up to `count`, with those that drain. */
+    const kvca_ranks *ranks;
     /** The slot of each row. */
     const uint32_t *slot;
     /** What has happened in the pool so far. */
-    kvca_counters counters;
+    const kvca_counters *counters;
     /** The parameters that requests are placed by. */
-    kvca_params params;
+    const kvca_params *params;
 } kvca_snapshot;
 
 /** How many bytes kvca_pool_snapshot() needs; 0 for NULL. Never changes, and needs no lock. */
@@ -312,10 +347,10 @@ KVCA_API size_t kvca_pool_snapshot_bytes(const kvca_pool *pool);
 
 /**
  * Copies the ranks into the caller's buffer, so that they can be formatted outside the lock.
- * @param buffer         aligned to 8 bytes; the snapshot's columns lie in it
+ * @param buffer         aligned to 8 bytes; all that the snapshot leads to lies in it
  * @param bytes          at least kvca_pool_snapshot_bytes()
  * @param[out] snapshot  lives as long as the buffer
- * @return KVCA_OK, KVCA_ERR_NULL or KVCA_ERR_POOL_MEMORY
+ * @return KVCA_OK, KVCA_ERR_NULL, KVCA_ERR_SIZE or KVCA_ERR_POOL_MEMORY
  */
 KVCA_API kvca_status kvca_pool_snapshot(kvca_pool *pool, void *buffer, size_t bytes, kvca_snapshot *snapshot);
 

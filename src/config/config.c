@@ -11,6 +11,7 @@
 #include "config/names.h"
 #include "config/policy_file.h"
 #include "config/scalar.h"
+#include "size.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -393,37 +394,76 @@ kvca_status kvca_policy_file_read(const char *text, size_t size, const char *nam
     return status;
 }
 
-static kvca_status missing_argument(const char *name, kvca_error *error)
+/* Into structures of this library's size, as all functions above. */
+static kvca_status load_buffer(const char *text, size_t size, const char *name, kvca_role role, kvca_params *params,
+                               kvca_error *error)
 {
-    return kvca_error_set(error, KVCA_ERR_NULL, name ? name : "(no name)", 0, 0, "%s", kvca_strerror(KVCA_ERR_NULL));
+    struct kvca_policy_file file;
+    kvca_status status = kvca_policy_file_read(text, size, name, role, &file, error);
+    if (status == KVCA_OK) {
+        *params = file.params;
+    }
+    return status;
 }
 
-kvca_status kvca_config_load_file(const char *path, kvca_role role, kvca_params *params, kvca_error *error)
+static kvca_status load_file(const char *path, kvca_role role, kvca_params *params, kvca_error *error)
 {
-    if (!path || !params) {
-        return missing_argument(path, error);
-    }
     char *text;
     size_t size;
     kvca_status status = kvca_file_read(path, KVCA_CONFIG_MAX_BYTES, &text, &size, error);
     if (status != KVCA_OK) {
         return status;
     }
-    status = kvca_config_load_buffer(text, size, path, role, params, error);
+    status = load_buffer(text, size, path, role, params, error);
     free(text);
     return status;
+}
+
+/* Checks what is handed in; all but its own size an error can tell. */
+static kvca_status check_arguments(bool complete, const char *name, const kvca_params *params, kvca_error *error)
+{
+    kvca_status status = KVCA_ERR_NULL;
+    if (complete && name && params) {
+        status = kvca_check_params(params);
+    }
+    return status == KVCA_OK
+               ? KVCA_OK
+               : kvca_error_set(error, status, name ? name : "(no name)", 0, 0, "%s", kvca_strerror(status));
+}
+
+/* Hands out what came of it. */
+static kvca_status deliver(kvca_status status, kvca_params *params, const kvca_params *own_params, kvca_error *error,
+                           const kvca_error *own_error)
+{
+    if (status == KVCA_OK) {
+        kvca_write_params(params, own_params);
+    } else if (error) {
+        kvca_write_error(error, own_error);
+    }
+    return status;
+}
+
+kvca_status kvca_config_load_file(const char *path, kvca_role role, kvca_params *params, kvca_error *error)
+{
+    kvca_params own_params;
+    kvca_error own_error;
+    if (error && kvca_check_error(error) != KVCA_OK) {
+        return KVCA_ERR_SIZE;
+    }
+    kvca_status status = check_arguments(true, path, params, &own_error);
+    status = status == KVCA_OK ? load_file(path, role, &own_params, &own_error) : status;
+    return deliver(status, params, &own_params, error, &own_error);
 }
 
 kvca_status kvca_config_load_buffer(const char *text, size_t size, const char *name, kvca_role role,
                                     kvca_params *params, kvca_error *error)
 {
-    if ((!text && size > 0) || !name || !params) {
-        return missing_argument(name, error);
+    kvca_params own_params;
+    kvca_error own_error;
+    if (error && kvca_check_error(error) != KVCA_OK) {
+        return KVCA_ERR_SIZE;
     }
-    struct kvca_policy_file file;
-    kvca_status status = kvca_policy_file_read(text ? text : "", size, name, role, &file, error);
-    if (status == KVCA_OK) {
-        *params = file.params;
-    }
-    return status;
+    kvca_status status = check_arguments(text || size == 0, name, params, &own_error);
+    status = status == KVCA_OK ? load_buffer(text ? text : "", size, name, role, &own_params, &own_error) : status;
+    return deliver(status, params, &own_params, error, &own_error);
 }

@@ -15,7 +15,7 @@ kvca_status kvca_error_vset(kvca_error *error, kvca_status status, const char *n
     if (!error) {
         return status;
     }
-    *error = (kvca_error){.status = status, .line = line, .column = column};
+    *error = (kvca_error){.size = sizeof *error, .status = status, .line = line, .column = column};
     char *message = error->message;
     size_t room = sizeof error->message;
     int used = snprintf(message, room, "%s:", kvca_shown_name(name).text);

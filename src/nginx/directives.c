@@ -125,7 +125,7 @@ static char *set_zone(ngx_conf_t *cf, ngx_command_t *command, void *conf)
 static char *load_policy(ngx_conf_t *cf, const ngx_str_t *file, const ngx_str_t *role_name, kvca_params *params)
 {
     kvca_role role = KVCA_ROLE_DECODE;
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     ngx_str_t path = *file;
     if (role_name->len > 0 && kvca_role_parse((const char *)role_name->data, &role) != KVCA_OK) {
         return refuse(cf, role_name, ACCEPTED_ROLES);

@@ -75,6 +75,7 @@ static kvca_status place(ngx_http_kvca_request_t *request, kvca_selection *selec
 {
     ngx_http_kvca_zone_t *zone = request->conf->zone;
     const kvca_request wanted = {
+        .size = sizeof wanted,
         .blocks = request->blocks,
         .eligible = request->eligible,
         .only_if_fits = request->conf->reject,
@@ -172,7 +173,7 @@ static ngx_int_t get_unbooked(ngx_peer_connection_t *pc, ngx_http_kvca_request_t
 
 static ngx_int_t get_booked(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *request)
 {
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     kvca_status status;
     find_eligible(request);
     while ((status = place(request, &selection)) == KVCA_OK) {

@@ -32,6 +32,7 @@ static bool copy(ngx_http_request_t *r, ngx_http_kvca_zone_t *zone, ledger_t *le
     size_t bytes = kvca_pool_snapshot_bytes(zone->pool);
     void *buffer = ngx_palloc(r->pool, bytes);
     ledger->zone = zone;
+    ledger->snapshot.size = sizeof ledger->snapshot;
     ledger->entries = ngx_palloc(r->pool, ranks * sizeof *ledger->entries);
     if (!buffer || !ledger->entries) {
         return false;
@@ -39,7 +40,7 @@ static bool copy(ngx_http_request_t *r, ngx_http_kvca_zone_t *zone, ledger_t *le
     ngx_http_kvca_lock(zone);
     kvca_status status = kvca_pool_snapshot(zone->pool, buffer, bytes, &ledger->snapshot);
     for (size_t row = 0; status == KVCA_OK && row < ledger->snapshot.count; row++) {
-        ledger->entries[row] = zone->entries[ledger->snapshot.ranks.worker_id[row]];
+        ledger->entries[row] = zone->entries[ledger->snapshot.ranks->worker_id[row]];
     }
     ngx_http_kvca_unlock(zone);
     return status == KVCA_OK;
@@ -69,8 +70,8 @@ static bool copy_all(ngx_http_request_t *r, const ngx_array_t *zones, picture_t 
 /* The capacity of a rank as the rule sees it; 0 if unknown. */
 static uint64_t capacity_of(const ledger_t *ledger, size_t row)
 {
-    uint64_t reported = ledger->snapshot.ranks.total_kv_blocks[row];
-    return reported != 0 ? reported : ledger->snapshot.params.capacity_blocks;
+    uint64_t reported = ledger->snapshot.ranks->total_kv_blocks[row];
+    return reported != 0 ? reported : ledger->snapshot.params->capacity_blocks;
 }
 
 static u_char *put(u_char *to, const char *text)
@@ -106,7 +107,7 @@ static u_char *put_double(u_char *to, const char *name, double value)
 
 static u_char *put_rank_json(u_char *to, const ledger_t *ledger, size_t row)
 {
-    const kvca_ranks *ranks = &ledger->snapshot.ranks;
+    const kvca_ranks *ranks = ledger->snapshot.ranks;
     const ngx_http_kvca_entry_t *entry = &ledger->entries[row];
     to = put(to, row > 0 ? ",\n{\"rank\":\"" : "\n{\"rank\":\"");
     to = put_escaped(to, entry->address, entry->length);
@@ -132,11 +133,11 @@ static u_char *put_params_json(u_char *to, const kvca_params *params)
 static u_char *put_zone_json(u_char *to, const ledger_t *ledger)
 {
     const ngx_http_kvca_zone_t *zone = ledger->zone;
-    const kvca_counters *counters = &ledger->snapshot.counters;
+    const kvca_counters *counters = ledger->snapshot.counters;
     to = put_escaped(put(to, "{\"name\":\""), zone->name.data, zone->name.len);
     to = put_count(to, "\",\"block_size\":", zone->block_size);
     to = put_count(to, ",\"max_ranks\":", kvca_pool_max_ranks(zone->pool));
-    to = put_params_json(to, &ledger->snapshot.params);
+    to = put_params_json(to, ledger->snapshot.params);
     to = put_count(to, ",\n\"counters\":{\"placed\":", counters->placed);
     to = put_count(to, ",\"fallbacks\":", counters->fallbacks);
     to = put_count(to, ",\"none\":", counters->none);
@@ -173,13 +174,13 @@ typedef struct {
 
 static bool decode_cost_blocks(const ledger_t *ledger, size_t row, uint64_t *value)
 {
-    *value = ledger->snapshot.ranks.decode_cost_blocks[row];
+    *value = ledger->snapshot.ranks->decode_cost_blocks[row];
     return true;
 }
 
 static bool active_requests(const ledger_t *ledger, size_t row, uint64_t *value)
 {
-    *value = ledger->snapshot.ranks.active_requests[row];
+    *value = ledger->snapshot.ranks->active_requests[row];
     return true;
 }
 

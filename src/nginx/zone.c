@@ -211,6 +211,7 @@ static kvca_status put_entry(ngx_http_kvca_zone_t *zone, uint32_t number, kvca_p
 {
     const ngx_http_kvca_entry_t *entry = &zone->entries[number];
     const kvca_rank rank = {
+        .size = sizeof rank,
         .worker_id = number,
         .total_kv_blocks = entry->reported_blocks != 0 ? entry->reported_blocks : entry->configured_blocks,
     };
@@ -224,7 +225,7 @@ static bool put_rank(ngx_http_kvca_zone_t *zone, ngx_http_kvca_rank_t *rank)
     if (number == kvca_pool_max_ranks(zone->pool)) {
         number = new_entry(zone, &rank->address);
     }
-    kvca_put put;
+    kvca_put put = {.size = sizeof put};
     rank->in_pool = false;
     if (number == kvca_pool_max_ranks(zone->pool)) {
         return false;

@@ -9,6 +9,7 @@
 #include "rule/random.h"
 #include "rule/rule.h"
 #include "vector/vector.h"
+#include "size.h"
 
 /* What threads write lies on cache lines of its own, apart from what all of them read. */
 struct kvca_policy {
@@ -26,7 +27,8 @@ kvca_status kvca_policy_new(const kvca_params *params, kvca_policy **policy)
     if (!policy) {
         return KVCA_ERR_NULL;
     }
-    kvca_status status = kvca_params_validate(params);
+    kvca_params own;
+    kvca_status status = kvca_params_take(&own, params);
     if (status != KVCA_OK) {
         return status;
     }
@@ -35,8 +37,8 @@ kvca_status kvca_policy_new(const kvca_params *params, kvca_policy **policy)
         return KVCA_ERR_NO_MEMORY;
     }
     memset(made, 0, sizeof *made);
-    made->params = *params;
-    made->terms = kvca_terms_of(params);
+    made->params = own;
+    made->terms = kvca_terms_of(&own);
     atomic_init(&made->generator, kvca_unpredictable_seed(made));
     *policy = made;
     return KVCA_OK;
@@ -79,6 +81,7 @@ static void look_at_row(kvca_policy *policy, const kvca_ranks *ranks, size_t row
         return;
     }
     kvca_warning warning = {
+        .size = sizeof warning,
         .worker_id = ranks->worker_id ? ranks->worker_id[row] : row,
         .dp_rank = ranks->dp_rank ? ranks->dp_rank[row] : 0,
         .row = row,
@@ -128,10 +131,38 @@ static inline kvca_status finish(kvca_policy *policy, const kvca_ranks *ranks, b
     return KVCA_OK;
 }
 
+/* Whether a structure has another size than in this library. */
+static inline bool have_other_sizes(const kvca_ranks *ranks, const kvca_selection *selection)
+{
+    return ranks->size != sizeof *ranks || selection->size != sizeof *selection;
+}
+
+static kvca_status read_sizes(kvca_ranks *own, const kvca_ranks *ranks, const kvca_selection *selection)
+{
+    kvca_status status = kvca_read_ranks(own, ranks);
+    return status == KVCA_OK ? kvca_check_selection(selection) : status;
+}
+
+static KVCA_OUT_OF_LINE kvca_status select_other_sizes(kvca_policy *policy, const kvca_ranks *ranks,
+                                                       kvca_selection *selection)
+{
+    kvca_ranks own;
+    kvca_selection picked = {.size = sizeof picked};
+    kvca_status status = read_sizes(&own, ranks, selection);
+    status = status == KVCA_OK ? kvca_select(policy, &own, &picked) : status;
+    if (status == KVCA_OK) {
+        kvca_write_selection(selection, &picked);
+    }
+    return status;
+}
+
 kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selection *selection)
 {
-    if (!policy || !selection) {
+    if (!policy || !ranks || !selection) {
         return KVCA_ERR_NULL;
+    }
+    if (have_other_sizes(ranks, selection)) {
+        return select_other_sizes(policy, ranks, selection);
     }
     kvca_status status = kvca_columns_validate(ranks);
     if (status != KVCA_OK) {
@@ -145,11 +176,27 @@ kvca_status kvca_select(kvca_policy *policy, const kvca_ranks *ranks, kvca_selec
     return finish(policy, ranks, kvca_view_select(&view, &policy->generator, selection), selection);
 }
 
+static KVCA_OUT_OF_LINE kvca_status list_other_sizes(kvca_policy *policy, const kvca_ranks *ranks, size_t *rows,
+                                                     size_t room, kvca_selection *selection)
+{
+    kvca_ranks own;
+    kvca_selection listed = {.size = sizeof listed};
+    kvca_status status = read_sizes(&own, ranks, selection);
+    status = status == KVCA_OK ? kvca_tie_set(policy, &own, rows, room, &listed) : status;
+    if (status == KVCA_OK) {
+        kvca_write_selection(selection, &listed);
+    }
+    return status;
+}
+
 kvca_status kvca_tie_set(kvca_policy *policy, const kvca_ranks *ranks, size_t *rows, size_t room,
                          kvca_selection *selection)
 {
-    if (!policy || !selection || (!rows && room > 0)) {
+    if (!policy || !ranks || !selection || (!rows && room > 0)) {
         return KVCA_ERR_NULL;
+    }
+    if (have_other_sizes(ranks, selection)) {
+        return list_other_sizes(policy, ranks, rows, room, selection);
     }
     kvca_status status = kvca_columns_validate(ranks);
     if (status != KVCA_OK) {

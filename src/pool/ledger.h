@@ -63,6 +63,15 @@ struct kvca_stored_params {
     uint64_t count_priority;
 };
 
+/* A kvca_counters of fixed layout. */
+struct kvca_stored_counters {
+    uint64_t placed;
+    uint64_t fallbacks;
+    uint64_t none;
+    uint64_t stale;
+    uint64_t voided;
+};
+
 #define KVCA_OWNER_CLAIMED 1
 
 struct kvca_owner_entry {
@@ -100,7 +109,7 @@ struct kvca_pool {
     uint64_t free_hint;   /* no slot before this one is free */
     uint64_t first_claim; /* the generation that all owners began with */
     uint64_t large;       /* how many slots have totals too large for a key */
-    kvca_counters counters;
+    struct kvca_stored_counters counters;
 };
 
 _Static_assert(sizeof(struct kvca_pool) == 400, "the head is laid out alike everywhere; else raise KVCA_POOL_LAYOUT");
@@ -192,6 +201,7 @@ static inline kvca_params kvca_pool_params(kvca_pool *pool)
 {
     const struct kvca_stored_params *params = &pool->params[pool->bank & 1];
     return (kvca_params){
+        .size = sizeof(kvca_params),
         .capacity_fraction = params->capacity_fraction,
         .count_priority = params->count_priority != 0,
         .decode_active_request_weight = params->decode_active_request_weight,

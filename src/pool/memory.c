@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "pool/ledger.h"
+#include "rule/params.h"
 #include "rule/random.h"
 
 static uint64_t align(uint64_t bytes)
@@ -87,10 +88,11 @@ static void store_params(kvca_pool *pool, uint64_t bank, const kvca_params *para
     pool->terms[bank] = kvca_terms_of(params);
 }
 
-/* Checks what a pool is to be made of, and lays it out. */
-static kvca_status prepare(uint32_t max_ranks, uint32_t max_owners, const kvca_params *params, struct kvca_pool *head)
+/* Checks what a pool is to be made of, copies the parameters, and lays the pool out. */
+static kvca_status prepare(uint32_t max_ranks, uint32_t max_owners, const kvca_params *params, kvca_params *own,
+                           struct kvca_pool *head)
 {
-    kvca_status status = kvca_params_validate(params);
+    kvca_status status = kvca_params_take(own, params);
     if (status != KVCA_OK) {
         return status;
     }
@@ -123,17 +125,18 @@ kvca_status kvca_pool_init(void *memory, size_t bytes, uint32_t max_ranks, uint3
                            const kvca_params *params, kvca_pool **pool)
 {
     struct kvca_pool head;
+    kvca_params own;
     if (!memory || !pool) {
         return KVCA_ERR_NULL;
     }
-    kvca_status status = prepare(max_ranks, max_owners, params, &head);
+    kvca_status status = prepare(max_ranks, max_owners, params, &own, &head);
     if (status != KVCA_OK) {
         return status;
     }
     if (bytes < head.bytes || !is_aligned(memory)) {
         return KVCA_ERR_POOL_MEMORY;
     }
-    *pool = make(memory, &head, params);
+    *pool = make(memory, &head, &own);
     return KVCA_OK;
 }
 
@@ -177,10 +180,11 @@ kvca_status kvca_pool_attach(void *memory, size_t bytes, kvca_pool **pool)
 kvca_status kvca_pool_new(uint32_t max_ranks, uint32_t max_owners, const kvca_params *params, kvca_pool **pool)
 {
     struct kvca_pool head;
+    kvca_params own;
     if (!pool) {
         return KVCA_ERR_NULL;
     }
-    kvca_status status = prepare(max_ranks, max_owners, params, &head);
+    kvca_status status = prepare(max_ranks, max_owners, params, &own, &head);
     if (status != KVCA_OK) {
         return status;
     }
@@ -188,7 +192,7 @@ kvca_status kvca_pool_new(uint32_t max_ranks, uint32_t max_owners, const kvca_pa
     if (!memory) {
         return KVCA_ERR_NO_MEMORY;
     }
-    *pool = make(memory, &head, params);
+    *pool = make(memory, &head, &own);
     return KVCA_OK;
 }
 
@@ -212,13 +216,14 @@ kvca_status kvca_pool_set_params(kvca_pool *pool, const kvca_params *params)
     if (!pool) {
         return KVCA_ERR_NULL;
     }
-    kvca_status status = kvca_params_validate(params);
+    kvca_params own;
+    kvca_status status = kvca_params_take(&own, params);
     if (status != KVCA_OK) {
         return status;
     }
     kvca_pool_heal(pool);
     uint64_t other = (pool->bank & 1) ^ 1;
-    store_params(pool, other, params);
+    store_params(pool, other, &own);
     kvca_store(&pool->dirty, KVCA_DIRTY);
     kvca_store(&pool->bank, other);
     for (uint32_t slot = 0; slot < pool->slots; slot++) {

@@ -4,6 +4,7 @@
  * and whether it is claimed. The generation rises with every claim, from first_claim on.
  */
 #include "pool/ledger.h"
+#include "size.h"
 
 static uint32_t generation_of(kvca_pool *pool, uint64_t index)
 {
@@ -100,11 +101,15 @@ kvca_status kvca_pool_owner_at(kvca_pool *pool, uint32_t index, kvca_owner_info 
     if (!pool || !info) {
         return KVCA_ERR_NULL;
     }
+    if (kvca_check_owner_info(info) != KVCA_OK) {
+        return KVCA_ERR_SIZE;
+    }
     kvca_pool_heal(pool);
     if (index >= pool->max_owners || !kvca_owner_is_claimed(pool, index)) {
         return KVCA_ERR_OWNER;
     }
-    *info = (kvca_owner_info){.owner = handle(generation_of(pool, index), index),
-                              .id = kvca_owner_entry(pool, index)->id};
+    const kvca_owner_info found = {.owner = handle(generation_of(pool, index), index),
+                                   .id = kvca_owner_entry(pool, index)->id};
+    kvca_write_owner_info(info, &found);
     return KVCA_OK;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ledger at work: place, grow, release. */
+#include "pool/booking.h"
 #include "pool/ledger.h"
+#include "size.h"
 
 static void count(uint64_t *counter)
 {
@@ -27,17 +29,6 @@ static inline __attribute__((always_inline)) void book(kvca_pool *pool, const st
 static void settle(kvca_pool *pool)
 {
     kvca_store(&pool->dirty, KVCA_CLEAN);
-}
-
-/* The entry that leaves a booking as it is, to be changed. */
-static struct kvca_journal entry_of(kvca_pool *pool, uint64_t owner, uint64_t slot)
-{
-    return (struct kvca_journal){
-        .owner = owner,
-        .slot = slot,
-        .blocks = kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, owner)[slot],
-        .requests = kvca_owner_row(pool, KVCA_PART_OWNER_REQUESTS, owner)[slot],
-    };
 }
 
 static bool overflows(kvca_pool *pool, uint64_t slot, uint64_t blocks)
@@ -129,11 +120,39 @@ static kvca_status choose(kvca_pool *pool, const kvca_request *request, kvca_sel
     return choose_by_columns(pool, request, ready, selection);
 }
 
+/* The answers of a request that only takes a rank that it fits. */
+static bool fits_nowhere(kvca_status status)
+{
+    return status == KVCA_NONE_FITS || status == KVCA_NEVER_FITS;
+}
+
+static KVCA_OUT_OF_LINE kvca_status place_other_sizes(kvca_pool *pool, kvca_owner owner, const kvca_request *request,
+                                                      kvca_booking *booking, kvca_selection *selection)
+{
+    kvca_request own;
+    kvca_selection picked = {.size = sizeof picked};
+    kvca_status status = kvca_read_request(&own, request);
+    if (status == KVCA_OK && selection) {
+        status = kvca_check_selection(selection);
+    }
+    if (status != KVCA_OK) {
+        return status;
+    }
+    status = kvca_pool_place(pool, owner, &own, booking, &picked);
+    if (selection && (status == KVCA_OK || fits_nowhere(status))) {
+        kvca_write_selection(selection, &picked);
+    }
+    return status;
+}
+
 kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_request *request, kvca_booking *booking,
                             kvca_selection *selection)
 {
     if (!pool || !request || !booking) {
         return KVCA_ERR_NULL;
+    }
+    if (request->size != sizeof *request || (selection && selection->size != sizeof *selection)) {
+        return place_other_sizes(pool, owner, request, booking, selection);
     }
     kvca_pool_heal(pool);
     uint64_t index;
@@ -144,14 +163,14 @@ kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_reques
     /* cppcheck-suppress uninitvar ; choose() writes it before it is read */
     kvca_selection *picked = selection ? selection : &unwanted;
     kvca_status status = choose(pool, request, picked);
-    if (status == KVCA_NONE_ELIGIBLE || status == KVCA_NONE_FITS || status == KVCA_NEVER_FITS) {
+    if (status == KVCA_NONE_ELIGIBLE || fits_nowhere(status)) {
         count(&pool->counters.none);
     }
     if (status != KVCA_OK) {
         return status;
     }
     size_t slot = picked->row;
-    struct kvca_journal entry = entry_of(pool, index, slot);
+    struct kvca_journal entry = kvca_pool_entry(pool, index, slot);
     entry.blocks += request->blocks;
     entry.requests += 1;
     book(pool, &entry);
@@ -169,37 +188,6 @@ kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_reques
     return KVCA_OK;
 }
 
-static bool is_empty(const kvca_booking *booking)
-{
-    return booking->owner == 0 && booking->slot == 0 && booking->generation == 0 && booking->blocks == 0;
-}
-
-/* Whether the booking can be one of those that the entry sums up. The only one is the entry. */
-static bool is_part_of(const kvca_booking *booking, const struct kvca_journal *entry)
-{
-    return entry->requests == 1 ? entry->blocks == booking->blocks
-                                : entry->requests > 1 && entry->blocks >= booking->blocks;
-}
-
-/* Finds what the owner of a booking has on its slot, if the booking is in the ledger; else tells what it is instead. */
-static kvca_status find_booking(kvca_pool *pool, const kvca_booking *booking, struct kvca_journal *entry)
-{
-    uint64_t owner;
-    if (is_empty(booking)) {
-        return KVCA_ERR_NO_BOOKING;
-    }
-    if (booking->slot >= pool->max_ranks || booking->generation > kvca_slot_generation(pool, booking->slot) ||
-        !kvca_pool_knew_owner(pool, booking->owner)) {
-        return KVCA_ERR_FOREIGN_BOOKING;
-    }
-    if (booking->generation != kvca_slot_generation(pool, booking->slot) ||
-        !kvca_pool_find_owner(pool, booking->owner, &owner)) {
-        return KVCA_STALE;
-    }
-    *entry = entry_of(pool, owner, booking->slot);
-    return is_part_of(booking, entry) ? KVCA_OK : KVCA_ERR_FOREIGN_BOOKING;
-}
-
 /* What growing and releasing begin with. */
 static kvca_status begin(kvca_pool *pool, const kvca_booking *booking, struct kvca_journal *entry)
 {
@@ -207,7 +195,7 @@ static kvca_status begin(kvca_pool *pool, const kvca_booking *booking, struct kv
         return KVCA_ERR_NULL;
     }
     kvca_pool_heal(pool);
-    kvca_status status = find_booking(pool, booking, entry);
+    kvca_status status = kvca_pool_find_booking(pool, booking, entry);
     if (status == KVCA_STALE) {
         count(&pool->counters.stale);
     }

@@ -2,6 +2,7 @@
 /* The ranks of a pool: put, drain, drop, and the index that finds them by identity. */
 #include "pool/ledger.h"
 #include "rule/random.h"
+#include "size.h"
 
 #define NO_BUCKET UINT32_MAX
 
@@ -167,23 +168,28 @@ kvca_status kvca_pool_put(kvca_pool *pool, const kvca_rank *rank, kvca_put *put)
     if (!pool || !rank) {
         return KVCA_ERR_NULL;
     }
+    kvca_rank own;
+    if (kvca_read_rank(&own, rank) != KVCA_OK || (put && kvca_check_put(put) != KVCA_OK)) {
+        return KVCA_ERR_SIZE;
+    }
     uint32_t slot;
-    bool known = kvca_pool_find(pool, rank->worker_id, rank->dp_rank, &slot) == KVCA_OK;
+    bool known = kvca_pool_find(pool, own.worker_id, own.dp_rank, &slot) == KVCA_OK;
     if (known) {
-        update_rank(pool, slot, rank);
+        update_rank(pool, slot, &own);
     } else {
-        kvca_status status = add_rank(pool, rank, &slot);
+        kvca_status status = add_rank(pool, &own, &slot);
         if (status != KVCA_OK) {
             return status;
         }
     }
     if (put) {
-        *put = (kvca_put){
+        const kvca_put done = {
             .slot = slot,
             .generation = kvca_slot_generation(pool, slot),
             .added = !known,
-            .unknown_capacity = kvca_capacity_is_unknown(kvca_pool_terms(pool), rank->total_kv_blocks),
+            .unknown_capacity = kvca_capacity_is_unknown(kvca_pool_terms(pool), own.total_kv_blocks),
         };
+        kvca_write_put(put, &done);
     }
     return KVCA_OK;
 }

@@ -1,8 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A copy of a pool's ranks, to be read outside the lock. */
 #include "pool/ledger.h"
+#include "size.h"
 
-/* The columns of a snapshot, as they lie in the caller's buffer: the wide ones first. */
+/* What lies first in the caller's buffer. */
+struct head {
+    kvca_ranks ranks;
+    kvca_counters counters;
+    kvca_params params;
+};
+
+/* On some machines of 32 bits the structures are aligned to 4 bytes alone. */
+#define HEAD_BYTES ((sizeof(struct head) + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t))
+
+_Static_assert(_Alignof(struct head) <= sizeof(uint64_t), "the buffer is aligned");
+
+/* The columns of a snapshot, as they lie behind it: the wide ones first. */
 struct columns {
     uint64_t *worker_id;
     uint64_t *decode_cost_blocks;
@@ -16,12 +29,12 @@ struct columns {
 
 size_t kvca_pool_snapshot_bytes(const kvca_pool *pool)
 {
-    return pool ? (size_t)pool->max_ranks * ROW_BYTES : 0;
+    return pool ? HEAD_BYTES + (size_t)pool->max_ranks * ROW_BYTES : 0;
 }
 
-static struct columns lay_columns(void *buffer, size_t rows)
+static struct columns lay_columns(void *memory, size_t rows)
 {
-    uint64_t *wide = buffer;
+    uint64_t *wide = memory;
     uint32_t *narrow = (uint32_t *)(wide + 4 * rows);
     return (struct columns){
         .worker_id = wide,
@@ -56,24 +69,38 @@ kvca_status kvca_pool_snapshot(kvca_pool *pool, void *buffer, size_t bytes, kvca
     if (!pool || !buffer || !snapshot) {
         return KVCA_ERR_NULL;
     }
+    if (kvca_check_snapshot(snapshot) != KVCA_OK) {
+        return KVCA_ERR_SIZE;
+    }
     if (bytes < kvca_pool_snapshot_bytes(pool) || (uintptr_t)buffer % sizeof(uint64_t) != 0) {
         return KVCA_ERR_POOL_MEMORY;
     }
     kvca_pool_heal(pool);
-    struct columns columns = lay_columns(buffer, pool->max_ranks);
+    struct head *head = buffer;
+    struct columns columns = lay_columns((char *)buffer + HEAD_BYTES, pool->max_ranks);
     size_t placeable = copy_slots(pool, KVCA_SLOT_ACTIVE, &columns, 0);
     size_t all = copy_slots(pool, KVCA_SLOT_DRAINING, &columns, placeable);
-    *snapshot = (kvca_snapshot){
-        .ranks = {.count = placeable,
+    *head = (struct head){
+        .ranks = {.size = sizeof head->ranks,
+                  .count = placeable,
                   .worker_id = columns.worker_id,
                   .dp_rank = columns.dp_rank,
                   .decode_cost_blocks = columns.decode_cost_blocks,
                   .active_requests = columns.active_requests,
                   .total_kv_blocks = columns.total_kv_blocks},
-        .count = all,
-        .slot = columns.slot,
-        .counters = pool->counters,
+        .counters = {.size = sizeof head->counters,
+                     .placed = pool->counters.placed,
+                     .fallbacks = pool->counters.fallbacks,
+                     .none = pool->counters.none,
+                     .stale = pool->counters.stale,
+                     .voided = pool->counters.voided},
         .params = kvca_pool_params(pool),
     };
+    const kvca_snapshot taken = {.count = all,
+                                 .ranks = &head->ranks,
+                                 .slot = columns.slot,
+                                 .counters = &head->counters,
+                                 .params = &head->params};
+    kvca_write_snapshot(snapshot, &taken);
     return KVCA_OK;
 }

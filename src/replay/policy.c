@@ -71,7 +71,7 @@ static kvca_status parse_kvca(const char *text, const struct parts *parts, struc
 static kvca_status parse_default(const char *text, const struct parts *parts, struct replay_policy *policy,
                                  kvca_error *error)
 {
-    kvca_params params = {KVCA_NO_CAPACITY_FILTER, false, 0.0, 0};
+    kvca_params params = {.size = sizeof params, .capacity_fraction = KVCA_NO_CAPACITY_FILTER};
     if (parts->count > 2 ||
         (parts->count == 2 && !tool_read_decimal(parts->part[1], &params.decode_active_request_weight))) {
         return refuse(text, "W is not a number", error);

@@ -20,7 +20,7 @@ void replay_router_init(struct replay_router *router, const struct replay_option
     must(kvca_pool_set_seed(router->pool, seed));
     must(kvca_pool_owner_claim(router->pool, 0, &router->owner));
     for (size_t rank = 0; rank < options->ranks; rank++) {
-        kvca_rank put = {.dp_rank = (uint32_t)rank, .total_kv_blocks = options->capacities[rank]};
+        kvca_rank put = {.size = sizeof put, .dp_rank = (uint32_t)rank, .total_kv_blocks = options->capacities[rank]};
         must(kvca_pool_put(router->pool, &put,
                            NULL)); /* slots are given in order, so slot and rank are the same number */
     }
@@ -39,9 +39,9 @@ void replay_router_free(struct replay_router *router)
     free(router->buffer);
 }
 
-static kvca_ranks look(struct replay_router *router)
+static const kvca_ranks *look(struct replay_router *router)
 {
-    kvca_snapshot snapshot;
+    kvca_snapshot snapshot = {.size = sizeof snapshot};
     must(kvca_pool_snapshot(router->pool, router->buffer, router->buffer_bytes, &snapshot));
     return snapshot.ranks;
 }
@@ -49,10 +49,10 @@ static kvca_ranks look(struct replay_router *router)
 /* Restricts a request to the rank that replay_policy_pick() picks. */
 static void pick_outside(struct replay_router *router, kvca_request *placing)
 {
-    kvca_ranks ranks = look(router);
+    const kvca_ranks *ranks = look(router);
     size_t rank =
-        replay_policy_pick(router->policy, ranks.active_requests, ranks.count, router->routed, &router->generator);
-    memset(router->eligible, 0, (ranks.count + 63) / 64 * sizeof *router->eligible);
+        replay_policy_pick(router->policy, ranks->active_requests, ranks->count, router->routed, &router->generator);
+    memset(router->eligible, 0, (ranks->count + 63) / 64 * sizeof *router->eligible);
     router->eligible[rank / 64] = UINT64_C(1) << (rank % 64);
     placing->eligible = router->eligible;
 }
@@ -60,13 +60,13 @@ static void pick_outside(struct replay_router *router, kvca_request *placing)
 /* Counts a booking past the capacity of a rank. It was avoidable if the request fitted on another rank. */
 static void count_over_capacity(struct replay_router *router, size_t chosen, uint64_t blocks)
 {
-    kvca_ranks ranks = look(router);
-    if (ranks.decode_cost_blocks[chosen] <= router->options->capacities[chosen]) {
+    const kvca_ranks *ranks = look(router);
+    if (ranks->decode_cost_blocks[chosen] <= router->options->capacities[chosen]) {
         return;
     }
     bool avoidable = false;
-    for (size_t rank = 0; rank < ranks.count; rank++) {
-        uint64_t with_request = ranks.decode_cost_blocks[rank] + blocks;
+    for (size_t rank = 0; rank < ranks->count; rank++) {
+        uint64_t with_request = ranks->decode_cost_blocks[rank] + blocks;
         avoidable = avoidable || (rank != chosen && with_request <= router->options->capacities[rank]);
     }
     router->over_capacity++;
@@ -76,8 +76,8 @@ static void count_over_capacity(struct replay_router *router, size_t chosen, uin
 bool replay_router_route(struct replay_router *router, size_t request, size_t *rank)
 {
     uint64_t blocks = replay_blocks(router->options, router->trace->requests[request].prompt_tokens);
-    kvca_request placing = {.blocks = blocks};
-    kvca_selection selection;
+    kvca_request placing = {.size = sizeof placing, .blocks = blocks};
+    kvca_selection selection = {.size = sizeof selection};
     if (router->policy->kind == REPLAY_KVCA) {
         placing.only_if_fits = router->options->hold && router->in_flight > 0;
     } else {
@@ -111,10 +111,10 @@ void replay_router_release(struct replay_router *router, size_t request)
 
 uint64_t replay_router_booked_blocks(struct replay_router *router)
 {
-    kvca_ranks ranks = look(router);
+    const kvca_ranks *ranks = look(router);
     uint64_t blocks = 0;
-    for (size_t rank = 0; rank < ranks.count; rank++) {
-        blocks += ranks.decode_cost_blocks[rank] + ranks.active_requests[rank];
+    for (size_t rank = 0; rank < ranks->count; rank++) {
+        blocks += ranks->decode_cost_blocks[rank] + ranks->active_requests[rank];
     }
     return blocks;
 }

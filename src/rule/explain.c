@@ -2,6 +2,7 @@
 /* What the rule says of one rank, beside the one that was picked. */
 #include "rule/params.h"
 #include "rule/rule.h"
+#include "size.h"
 
 static kvca_capacity_source capacity_source(const kvca_params *params, uint64_t total_kv_blocks)
 {
@@ -31,12 +32,9 @@ static bool has_accepted_multiplier(const kvca_ranks *ranks, size_t row)
     return !ranks->preferred_taint_multiplier || kvca_is_multiplier(ranks->preferred_taint_multiplier[row]);
 }
 
-static kvca_status check_question(const kvca_params *params, const kvca_ranks *ranks, size_t row, size_t picked)
+static kvca_status check_question(const kvca_ranks *ranks, size_t row, size_t picked)
 {
-    kvca_status status = kvca_params_validate(params);
-    if (status == KVCA_OK) {
-        status = kvca_columns_validate(ranks);
-    }
+    kvca_status status = kvca_columns_validate(ranks);
     if (status != KVCA_OK) {
         return status;
     }
@@ -47,20 +45,13 @@ static kvca_status check_question(const kvca_params *params, const kvca_ranks *r
     return accepted ? KVCA_OK : KVCA_ERR_PREFERRED_TAINT_MULTIPLIER;
 }
 
-kvca_status kvca_explain(const kvca_params *params, const kvca_ranks *ranks, const kvca_selection *selection,
-                         size_t row, kvca_explanation *explanation)
+static kvca_explanation explain_row(const kvca_params *params, const kvca_ranks *ranks, size_t picked_row, size_t row)
 {
-    if (!params || !selection || !explanation) {
-        return KVCA_ERR_NULL;
-    }
-    kvca_status status = check_question(params, ranks, row, selection->row);
-    if (status != KVCA_OK) {
-        return status;
-    }
     uint64_t reported = ranks->total_kv_blocks ? ranks->total_kv_blocks[row] : 0;
     struct kvca_standing standing = kvca_standing_of(params, ranks, row);
-    struct kvca_standing picked = kvca_standing_of(params, ranks, selection->row);
-    *explanation = (kvca_explanation){
+    struct kvca_standing picked = kvca_standing_of(params, ranks, picked_row);
+    return (kvca_explanation){
+        .size = sizeof(kvca_explanation),
         .decode_cost_blocks = kvca_decode_cost_blocks(ranks, row),
         .active_requests = ranks->active_requests[row],
         .capacity = kvca_capacity(params, reported),
@@ -70,5 +61,28 @@ kvca_status kvca_explain(const kvca_params *params, const kvca_ranks *ranks, con
         .cost = kvca_cost(params, ranks, row),
         .reason = reason(&standing, &picked),
     };
-    return KVCA_OK;
+}
+
+kvca_status kvca_explain(const kvca_params *params, const kvca_ranks *ranks, const kvca_selection *selection,
+                         size_t row, kvca_explanation *explanation)
+{
+    kvca_params own_params;
+    kvca_ranks own_ranks;
+    kvca_selection own_selection;
+    if (!params || !ranks || !selection || !explanation) {
+        return KVCA_ERR_NULL;
+    }
+    if (kvca_read_ranks(&own_ranks, ranks) != KVCA_OK || kvca_read_selection(&own_selection, selection) != KVCA_OK ||
+        kvca_check_explanation(explanation) != KVCA_OK) {
+        return KVCA_ERR_SIZE;
+    }
+    kvca_status status = kvca_params_take(&own_params, params);
+    if (status == KVCA_OK) {
+        status = check_question(&own_ranks, row, own_selection.row);
+    }
+    if (status == KVCA_OK) {
+        kvca_explanation told = explain_row(&own_params, &own_ranks, own_selection.row, row);
+        kvca_write_explanation(explanation, &told);
+    }
+    return status;
 }

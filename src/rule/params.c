@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is accepted: checked here, at the edge, so that the rule can trust what it is given. */
 #include "rule/params.h"
+#include "size.h"
 
 #include <float.h>
 
@@ -16,18 +17,46 @@ static bool is_weight(double value)
     return value >= 0.0 && value <= DBL_MAX;
 }
 
-kvca_status kvca_params_validate(const kvca_params *params)
+double kvca_no_capacity_filter(void)
+{
+    return KVCA_NO_CAPACITY_FILTER;
+}
+
+kvca_status kvca_params_init(kvca_params *params, size_t size)
+{
+    static const kvca_params defaults = KVCA_PARAMS_DEFAULT;
+    if (!params) {
+        return KVCA_ERR_NULL;
+    }
+    if (kvca_size_check(&size, KVCA_LEAST_params) != KVCA_OK) {
+        return KVCA_ERR_SIZE;
+    }
+    params->size = size;
+    kvca_write_params(params, &defaults);
+    return KVCA_OK;
+}
+
+kvca_status kvca_params_take(kvca_params *own, const kvca_params *params)
 {
     if (!params) {
         return KVCA_ERR_NULL;
     }
-    if (!is_fraction(params->capacity_fraction)) {
+    if (kvca_read_params(own, params) != KVCA_OK) {
+        return KVCA_ERR_SIZE;
+    }
+    if (!is_fraction(own->capacity_fraction)) {
         return KVCA_ERR_CAPACITY_FRACTION;
     }
-    if (!is_weight(params->decode_active_request_weight)) {
+    if (!is_weight(own->decode_active_request_weight)) {
         return KVCA_ERR_DECODE_ACTIVE_REQUEST_WEIGHT;
     }
     return KVCA_OK;
+}
+
+kvca_status kvca_params_validate(const kvca_params *params)
+{
+    kvca_params own;
+    return kvca_params_take(&own, params);
 }
 
 static kvca_status validate_multipliers(const kvca_ranks *ranks, size_t *faulty)
@@ -45,9 +74,16 @@ static kvca_status validate_multipliers(const kvca_ranks *ranks, size_t *faulty)
 
 kvca_status kvca_ranks_validate(const kvca_ranks *ranks, size_t *row)
 {
-    kvca_status status = kvca_columns_validate(ranks);
-    if (status != KVCA_OK || !ranks->preferred_taint_multiplier) {
+    kvca_ranks own;
+    if (!ranks) {
+        return KVCA_ERR_NULL;
+    }
+    if (kvca_read_ranks(&own, ranks) != KVCA_OK) {
+        return KVCA_ERR_SIZE;
+    }
+    kvca_status status = kvca_columns_validate(&own);
+    if (status != KVCA_OK || !own.preferred_taint_multiplier) {
         return status;
     }
-    return validate_multipliers(ranks, row);
+    return validate_multipliers(&own, row);
 }

@@ -4,7 +4,10 @@
 
 #include <kvca/kvca.h>
 
-/* kvca_ranks_validate() but for the multipliers: what is wrong with the set of columns. */
+/* Copies the caller's parameters, which may be of another size and are checked: NULL, size and ranges. */
+kvca_status kvca_params_take(kvca_params *own, const kvca_params *params);
+
+/* kvca_ranks_validate() but for the size and the multipliers: what is wrong with the set of columns. */
 static inline kvca_status kvca_columns_validate(const kvca_ranks *ranks)
 {
     if (!ranks) {

@@ -123,7 +123,7 @@ static void take(struct kvca_survey *survey, size_t row, const struct kvca_stand
 bool kvca_rule_survey(const kvca_params *params, const struct kvca_candidates *candidates, struct kvca_survey *survey)
 {
     const kvca_ranks *ranks = candidates->ranks;
-    struct kvca_survey found = {.selection = {.ties = 0}};
+    struct kvca_survey found = {.selection = {.size = sizeof found.selection}};
     for (size_t row = 0; row < ranks->count; row++) {
         if (!is_candidate(candidates, row)) {
             continue;

@@ -125,7 +125,7 @@ static void print_file(const char *argument, kvca_role role, const struct kvca_p
 static int check_file(const char *argument, kvca_role role, bool quiet)
 {
     struct kvca_policy_file file;
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     if (tool_read_policy(argument, role, &file, &error) != KVCA_OK) {
         fprintf(stderr, "%s\n", error.message);
         return TOOL_FAULTY_INPUT;

@@ -70,6 +70,12 @@ static void print_ranks(struct json *json, const struct decision *decision)
     json_end_array(json);
 }
 
+static const char *const outcomes[] = {
+    [KVCA_FIT] = "fit",
+    [KVCA_FALLBACK] = "fallback",
+    [KVCA_FALLBACK_NEVER] = "fallback_never",
+};
+
 static void print_selection(struct json *json, const struct decision *decision)
 {
     const kvca_selection *selection = &decision->selection;
@@ -77,7 +83,7 @@ static void print_selection(struct json *json, const struct decision *decision)
     json_integer(json, "row", selection->row);
     json_integer(json, "worker_id", decision->ranks.worker_id[selection->row]);
     json_integer(json, "dp_rank", decision->ranks.dp_rank[selection->row]);
-    json_string(json, "outcome", selection->outcome == KVCA_FIT ? "fit" : "fallback");
+    json_string(json, "outcome", outcomes[selection->outcome]);
     json_integer(json, "fits", selection->fits);
     json_array(json, "ties");
     for (size_t i = 0; i < selection->ties; i++) {

@@ -115,6 +115,8 @@ static void add_verdict(struct table *table, const struct decision *decision, si
         table_add(table, "does not fit: D is %" PRIu64 " over the limit, and larger than the pick's",
                   rank->decode_cost_blocks - rank->limit);
         break;
+    case KVCA_REASON_NOT_ELIGIBLE: /* a pool's alone: every row of a file may be picked */
+        break;
     }
 }
 
@@ -239,13 +241,29 @@ static void print_fit(const struct decision *decision)
     printf(".\n");
 }
 
+static uint64_t largest_limit(const struct decision *decision)
+{
+    uint64_t largest = 0;
+    for (size_t row = 0; row < decision->ranks.count; row++) {
+        uint64_t limit = decision->explained[row].limit;
+        largest = limit > largest ? limit : largest;
+    }
+    return largest;
+}
+
 static void print_fallback(const struct decision *decision)
 {
     const kvca_explanation *best = picked(decision);
     size_t ties = decision->selection.ties;
     printf("no rank fits, so it is one with the smallest D, %" PRIu64 ", which is %" PRIu64 " over its limit%s.\n",
            best->decode_cost_blocks, best->decode_cost_blocks - best->limit, ties > 1 ? "; it was drawn" : "");
-    printf("         The request will wait there, or push another out, unless the router holds it back.\n");
+    if (decision->selection.outcome == KVCA_FALLBACK_NEVER) {
+        printf("         The request never fits: it has %" PRIu64 " blocks, and the largest limit is %" PRIu64
+               ". Waiting does not help.\n",
+               decision->ranks.request_blocks, largest_limit(decision));
+    } else {
+        printf("         The request will wait there, or push another out, unless the router holds it back.\n");
+    }
 }
 
 static void print_ties(const struct decision *decision)

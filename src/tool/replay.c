@@ -151,7 +151,7 @@ static bool read_policy(const char *argument, struct arguments *arguments)
         tool_wrong_use(NAME, "--policy may be given %d times", MOST_POLICIES);
         return false;
     }
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     if (replay_policy_parse(argument, &arguments->policies[arguments->policy_count++], &error) != KVCA_OK) {
         fprintf(stderr, "%s\n", error.message);
         arguments->status = TOOL_FAULTY_INPUT;
@@ -340,7 +340,7 @@ static void replay(const struct arguments *arguments, const struct replay_trace 
 static int load_and_replay(const struct arguments *arguments)
 {
     struct replay_trace trace;
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     kvca_status status = arguments->synthetic ? replay_trace_synthesize(arguments->synthetic, &trace, &error)
                                               : replay_trace_load(arguments->trace, &trace, &error);
     if (status != KVCA_OK) {

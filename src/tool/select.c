@@ -132,7 +132,7 @@ static void decide(struct decision *decision, bool json)
     size_t *tied = tool_resize(NULL, ranks->count * sizeof *tied);
     kvca_explanation *explained = tool_resize(NULL, ranks->count * sizeof *explained);
     kvca_policy *policy;
-    kvca_selection first;
+    kvca_selection first = {.size = sizeof first};
     /* The input is sound, so any failure from here on is lack of memory. */
     tool_must(NAME, kvca_policy_new(&decision->policy.params, &policy));
     tool_must(NAME, kvca_policy_set_seed(policy, decision->seed));
@@ -159,7 +159,7 @@ static int load_and_decide(const struct arguments *arguments)
     struct kvca_shown_name policy = kvca_shown_name(tool_input_name(arguments->policy_path));
     struct decision decision = {.policy_path = policy.text, .seed = arguments->seed};
     struct ranks_file file;
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     if (tool_read_policy(arguments->policy_path, arguments->role, &decision.policy, &error) != KVCA_OK ||
         ranks_file_load(arguments->ranks_path, &file, &error) != KVCA_OK) {
         fprintf(stderr, "%s\n", error.message);

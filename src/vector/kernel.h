@@ -506,6 +506,7 @@ KERNEL_FN enum result attempt(const struct kvca_view *view, struct plan plan, ui
         return NOTHING_FITS;
     }
     *selection = (kvca_selection){
+        .size = sizeof *selection,
         .row = draw(view, &plan, &choice, kept, generator),
         .outcome = KVCA_FIT,
         .fits = tally.fits,
@@ -527,6 +528,7 @@ KERNEL_OUT bool fall_back(const struct kvca_view *view, _Atomic uint64_t *genera
     }
     bool draws = choice.ties > 0 && !view->only_if_fits;
     *selection = (kvca_selection){
+        .size = sizeof *selection,
         .row = draws ? draw(view, &plan, &choice, kept, generator) : choice.row,
         .outcome = choice.ties > 0 ? kvca_rule_fallback_outcome(view->params, &view->candidates) : KVCA_FIT,
         .ties = choice.ties,

@@ -110,6 +110,7 @@ bool kvca_select_only(const kvca_params *params, const struct kvca_terms *terms,
     uint64_t reported = ranks->total_kv_blocks ? *ranks->total_kv_blocks : 0;
     bool fits = only_fits(params, terms, ranks, reported);
     *selection = (kvca_selection){
+        .size = sizeof *selection,
         .outcome = KVCA_FIT,
         .fits = fits,
         .ties = 1,

@@ -96,8 +96,7 @@ static inline bool kvca_view_select(const struct kvca_view *view, _Atomic uint64
  * no multipliers. The arguments come in registers: a place takes little longer than a struct would take to arrive.
  */
 static inline bool kvca_ready_select(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
-                                     const uint64_t *eligible, _Atomic uint64_t *generator,
-                                     kvca_selection *selection)
+                                     const uint64_t *eligible, _Atomic uint64_t *generator, kvca_selection *selection)
 {
     return kvca_kernel_in_use->select_ready(ready, count, request_blocks, eligible, generator, selection);
 }

@@ -59,9 +59,9 @@ static void document_loads_or_is_refused(void **state)
     if (role_name) {
         assert_int_equal(kvca_role_parse(vector_text(role_name), &role), KVCA_OK);
     }
-    kvca_params untouched = {-1.0, false, -1.0, 1};
+    kvca_params untouched = PARAMS(-1.0, false, -1.0, 1);
     kvca_params params = untouched;
-    kvca_error error = {.status = KVCA_OK};
+    kvca_error error = {.size = sizeof error, .status = KVCA_OK};
     kvca_status status = kvca_config_load_buffer((const char *)text->data.scalar.value, text->data.scalar.length,
                                                  "policy.yaml", role, &params, &error);
     if (loaded) {
@@ -207,8 +207,8 @@ static void more_documents_load_or_are_refused(void **state)
 {
     (void)state;
     for (size_t i = 0; i < COUNT(DOCUMENTS); i++) {
-        kvca_params params;
-        kvca_error error = {.status = KVCA_OK};
+        kvca_params params = {.size = sizeof params};
+        kvca_error error = {.size = sizeof error, .status = KVCA_OK};
         kvca_status status = kvca_config_load_buffer(DOCUMENTS[i].text, strlen(DOCUMENTS[i].text), "p",
                                                      KVCA_ROLE_DECODE, &params, &error);
         const char *message = DOCUMENTS[i].message ? DOCUMENTS[i].message : "";
@@ -257,8 +257,8 @@ static void hostile_documents_are_bounded(void **state)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         char *text = repeat(rows[i].before, rows[i].piece, rows[i].count, rows[i].after);
-        kvca_params params;
-        kvca_error error = {.status = KVCA_OK};
+        kvca_params params = {.size = sizeof params};
+        kvca_error error = {.size = sizeof error, .status = KVCA_OK};
         kvca_status status =
             kvca_config_load_buffer(text, strlen(text), "policy.yaml", KVCA_ROLE_DECODE, &params, &error);
         free(text);
@@ -285,8 +285,8 @@ static void many_names_are_read_fast(void **state)
         used += (size_t)snprintf(text + used, room - used, "  - {name: n%d, type: dynamo-kv-capacity-aware}\n", i);
     }
     assert_true(used < room);
-    kvca_params params;
-    kvca_error error = {.status = KVCA_OK};
+    kvca_params params = {.size = sizeof params};
+    kvca_error error = {.size = sizeof error, .status = KVCA_OK};
     kvca_status status = kvca_config_load_buffer(text, used, "p", KVCA_ROLE_DECODE, &params, &error);
     free(text);
     if (status != KVCA_OK) {
@@ -298,8 +298,8 @@ static void long_names_leave_room_for_the_message(void **state)
 {
     (void)state;
     char *name = repeat("", "directory/", 500, "policy.yaml");
-    kvca_params params;
-    kvca_error error;
+    kvca_params params = {.size = sizeof params};
+    kvca_error error = {.size = sizeof error};
     assert_int_equal(kvca_config_load_buffer("a: 1", 4, name, KVCA_ROLE_DECODE, &params, &error), KVCA_ERR_CONFIG);
     assert_non_null(strstr(error.message, "directory/policy.yaml:1:1: \"a\" is not a parameter"));
     free(name);
@@ -308,8 +308,8 @@ static void long_names_leave_room_for_the_message(void **state)
 static void names_are_shown_printably(void **state)
 {
     (void)state;
-    kvca_params params;
-    kvca_error error;
+    kvca_params params = {.size = sizeof params};
+    kvca_error error = {.size = sizeof error};
     assert_int_equal(kvca_config_load_buffer("a: 1", 4, "\x1b[31m\n\xff.yaml", KVCA_ROLE_DECODE, &params, &error),
                      KVCA_ERR_CONFIG);
     assert_int_equal(strncmp(error.message, "<U+001B>[31m<U+000A><FF>.yaml:1:1: ", 35), 0);
@@ -338,8 +338,8 @@ static void unreadable_files_are_refused(void **state)
         {"/dev/zero", KVCA_ERR_TOO_LARGE, "/dev/zero:1:1048577: the document may be at most 1048576 bytes long"},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        kvca_params params;
-        kvca_error error = {.status = KVCA_OK};
+        kvca_params params = {.size = sizeof params};
+        kvca_error error = {.size = sizeof error, .status = KVCA_OK};
         assert_int_equal(kvca_config_load_file(rows[i].path, KVCA_ROLE_DECODE, &params, &error), rows[i].status);
         if (strncmp(error.message, rows[i].message, strlen(rows[i].message)) != 0) {
             fail_msg("%s", error.message);
@@ -354,7 +354,7 @@ static void a_file_loads_like_a_buffer(void **state)
     char path[TEST_PATH];
     const char text[] = "capacity_fraction: 0.25\n";
     make_file(path, text, sizeof text - 1);
-    kvca_params params;
+    kvca_params params = {.size = sizeof params};
     kvca_status status = kvca_config_load_file(path, KVCA_ROLE_DECODE, &params, NULL);
     unlink(path);
     assert_int_equal(status, KVCA_OK);
@@ -382,8 +382,8 @@ static void roles_have_names(void **state)
 static void null_pointers_are_refused(void **state)
 {
     (void)state;
-    kvca_params params;
-    kvca_error error;
+    kvca_params params = {.size = sizeof params};
+    kvca_error error = {.size = sizeof error};
     kvca_role role;
     assert_int_equal(kvca_role_parse(NULL, &role), KVCA_ERR_NULL);
     assert_int_equal(kvca_role_parse("decode", NULL), KVCA_ERR_NULL);
@@ -415,7 +415,7 @@ static void numbers_do_not_depend_on_the_locale(void **state)
         print_message("skipped: no locale with a decimal comma is installed\n");
         skip();
     }
-    kvca_params params;
+    kvca_params params = {.size = sizeof params};
     const char text[] = "capacity_fraction: 0.5\ndecode_active_request_weight: 1.5e1\n";
     kvca_status status = kvca_config_load_buffer(text, strlen(text), "p", KVCA_ROLE_DECODE, &params, NULL);
     assert_string_equal(localeconv()->decimal_point, ",");

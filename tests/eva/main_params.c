@@ -26,6 +26,7 @@ static void check_ranks(void)
     size_t row = 0;
     make_any(multipliers, sizeof multipliers);
     kvca_ranks ranks = {
+        .size = sizeof ranks,
         .count = (size_t)any_of(0, ROWS),
         .decode_cost_blocks = any_bool() ? words : NULL,
         .active_requests = any_bool() ? words : NULL,

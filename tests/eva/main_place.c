@@ -15,7 +15,7 @@ int main(void)
     static uint64_t eligible[1];
     static double multipliers[RANKS];
     kvca_booking booking;
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     kvca_pool *pool = any_pool(false);
     if (!pool) {
         return 1;
@@ -25,6 +25,7 @@ int main(void)
     call_case = any_of(0, 11);
     pool->slots = (uint64_t)(call_case / 4);
     const kvca_request request = {
+        .size = sizeof request,
         .blocks = any_word(),
         .eligible = call_case % 2 != 0 ? eligible : NULL,
         .preferred_taint_multiplier = call_case / 2 % 2 != 0 ? multipliers : NULL,

@@ -61,8 +61,8 @@ static void choose_free_slot(kvca_pool *pool)
 
 static void put(kvca_pool *pool)
 {
-    kvca_put put;
-    kvca_rank rank = {.worker_id = any_identity(), .total_kv_blocks = any_word()};
+    kvca_put put = {.size = sizeof put};
+    kvca_rank rank = {.size = sizeof rank, .worker_id = any_identity(), .total_kv_blocks = any_word()};
     if (call_case >= STRANGER) {
         choose_free_slot(pool);
     }
@@ -109,7 +109,7 @@ static void end_owner(kvca_pool *pool)
 
 static void look_at_owner(kvca_pool *pool)
 {
-    kvca_owner_info info;
+    kvca_owner_info info = {.size = sizeof info};
     kvca_pool_owner_at(pool, any_half_word(), &info);
 }
 
@@ -143,7 +143,7 @@ static void set_params(kvca_pool *pool)
 static void copy(kvca_pool *pool)
 {
     static uint64_t buffer[RANKS * 5];
-    kvca_snapshot snapshot;
+    kvca_snapshot snapshot = {.size = sizeof snapshot};
     pool->slots = (uint64_t)any_of(0, RANKS);
     size_t bytes = (size_t)Frama_C_interval(0, sizeof buffer);
     if (kvca_pool_snapshot(pool, buffer, bytes, &snapshot) == KVCA_OK) {
@@ -158,8 +158,8 @@ static void give_null(kvca_pool *pool)
     uint32_t slot;
     kvca_owner owner;
     kvca_booking booking;
-    const kvca_rank rank = {.worker_id = any_word()};
-    const kvca_request request = {.blocks = any_word()};
+    const kvca_rank rank = {.size = sizeof rank, .worker_id = any_word()};
+    const kvca_request request = {.size = sizeof request, .blocks = any_word()};
     kvca_pool *no_pool = NULL;
     kvca_pool *null_or_not = or_null(pool);
     kvca_pool_put(no_pool, &rank, NULL);
@@ -171,7 +171,7 @@ static void give_null(kvca_pool *pool)
     kvca_pool_owner_claim(no_pool, any_word(), &owner);
     kvca_pool_owner_claim(null_or_not, any_word(), NULL);
     kvca_pool_owner_void(no_pool, any_word(), NULL, NULL);
-    kvca_pool_owner_at(no_pool, any_half_word(), &(kvca_owner_info){0});
+    kvca_pool_owner_at(no_pool, any_half_word(), &(kvca_owner_info){.size = sizeof(kvca_owner_info)});
     kvca_pool_owner_at(null_or_not, any_half_word(), NULL);
     kvca_pool_place(no_pool, any_word(), &request, &booking, NULL);
     kvca_pool_place(null_or_not, any_word(), NULL, &booking, NULL);
@@ -184,8 +184,8 @@ static void give_null(kvca_pool *pool)
     kvca_pool_set_params(no_pool, &(kvca_params)KVCA_PARAMS_DEFAULT);
     kvca_pool_set_params(null_or_not, NULL);
     kvca_pool_set_seed(no_pool, any_word());
-    kvca_pool_snapshot(no_pool, &slot, any_word(), &(kvca_snapshot){0});
-    kvca_pool_snapshot(null_or_not, NULL, any_word(), &(kvca_snapshot){0});
+    kvca_pool_snapshot(no_pool, &slot, any_word(), &(kvca_snapshot){.size = sizeof(kvca_snapshot)});
+    kvca_pool_snapshot(null_or_not, NULL, any_word(), &(kvca_snapshot){.size = sizeof(kvca_snapshot)});
     kvca_pool_snapshot(null_or_not, &owner, any_word(), NULL);
 }
 

@@ -26,13 +26,13 @@ static void warn(void *user, const kvca_warning *warning)
 
 static void explain(const kvca_policy *policy, const kvca_ranks *ranks, const kvca_selection *selection)
 {
-    kvca_explanation explanation;
+    kvca_explanation explanation = {.size = sizeof explanation};
     kvca_explain(kvca_policy_params(policy), ranks, selection, any_word(), &explanation);
 }
 
 static void select(kvca_policy *policy, const kvca_ranks *ranks)
 {
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     if (kvca_select(policy, ranks, &selection) == KVCA_OK) {
         check_selection(ranks, &selection);
         explain(policy, ranks, &selection);
@@ -41,7 +41,7 @@ static void select(kvca_policy *policy, const kvca_ranks *ranks)
 
 static void list(kvca_policy *policy, const kvca_ranks *ranks)
 {
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     if (kvca_tie_set(policy, ranks, tied, room(), &selection) == KVCA_OK) {
         check_selection(ranks, &selection);
     }
@@ -61,6 +61,7 @@ int main(void)
     make_any(workers, sizeof workers);
     make_any(dp_ranks, sizeof dp_ranks);
     kvca_ranks ranks = {
+        .size = sizeof ranks,
         .count = any_count(),
         .worker_id = any_bool() ? workers : NULL,
         .dp_rank = any_bool() ? dp_ranks : NULL,

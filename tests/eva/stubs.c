@@ -47,6 +47,7 @@ static double any_negative_or_finite(void)
 kvca_params any_params(void)
 {
     kvca_params params = {
+        .size = sizeof params,
         .capacity_fraction = any_negative_or_finite(),
         .count_priority = any_bool(),
         .decode_active_request_weight = any_number(),

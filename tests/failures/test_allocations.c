@@ -412,7 +412,8 @@ static struct {
 
 static kvca_ranks desk_ranks(void)
 {
-    return (kvca_ranks){.count = 8, .decode_cost_blocks = desk.blocks, .active_requests = desk.requests};
+    return (kvca_ranks){
+        .size = sizeof(kvca_ranks), .count = 8, .decode_cost_blocks = desk.blocks, .active_requests = desk.requests};
 }
 
 static void count_warning(void *user, const kvca_warning *warning)
@@ -423,7 +424,7 @@ static void count_warning(void *user, const kvca_warning *warning)
 
 static kvca_status call_select(void)
 {
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     kvca_ranks ranks = desk_ranks();
     return kvca_select(desk.policy, &ranks, &selection);
 }
@@ -431,15 +432,15 @@ static kvca_status call_select(void)
 static kvca_status call_tie_set(void)
 {
     size_t rows[8];
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     kvca_ranks ranks = desk_ranks();
     return kvca_tie_set(desk.policy, &ranks, rows, 8, &selection);
 }
 
 static kvca_status call_explain(void)
 {
-    kvca_explanation explanation;
-    kvca_selection selection = {.row = 1};
+    kvca_explanation explanation = {.size = sizeof explanation};
+    kvca_selection selection = {.size = sizeof selection, .row = 1};
     kvca_ranks ranks = desk_ranks();
     return kvca_explain(kvca_policy_params(desk.policy), &ranks, &selection, 2, &explanation);
 }
@@ -521,7 +522,8 @@ static kvca_status call_pool_set_seed(void)
 
 static kvca_status call_pool_put(void)
 {
-    return kvca_pool_put(desk.pool, &(kvca_rank){.worker_id = 1, .total_kv_blocks = 100}, NULL);
+    return kvca_pool_put(desk.pool, &(kvca_rank){.size = sizeof(kvca_rank), .worker_id = 1, .total_kv_blocks = 100},
+                         NULL);
 }
 
 static kvca_status call_pool_find(void)
@@ -537,14 +539,15 @@ static kvca_status call_pool_owner_claim(void)
 
 static kvca_status call_pool_owner_at(void)
 {
-    kvca_owner_info info;
+    kvca_owner_info info = {.size = sizeof info};
     return kvca_pool_owner_at(desk.pool, 0, &info);
 }
 
 static kvca_status call_pool_place(void)
 {
-    kvca_selection selection;
-    return kvca_pool_place(desk.pool, desk.owner, &(kvca_request){.blocks = 10}, &desk.booking, &selection);
+    kvca_selection selection = {.size = sizeof selection};
+    return kvca_pool_place(desk.pool, desk.owner, &(kvca_request){.size = sizeof(kvca_request), .blocks = 10},
+                           &desk.booking, &selection);
 }
 
 static kvca_status call_pool_grow(void)
@@ -565,7 +568,7 @@ static kvca_status call_pool_snapshot_bytes(void)
 
 static kvca_status call_pool_snapshot(void)
 {
-    kvca_snapshot snapshot;
+    kvca_snapshot snapshot = {.size = sizeof snapshot};
     return kvca_pool_snapshot(desk.pool, desk.buffer, sizeof desk.buffer, &snapshot);
 }
 

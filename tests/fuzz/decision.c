@@ -17,7 +17,7 @@ static size_t first_unsound(const struct rank_set *set)
 }
 
 /* Values that no selection has. */
-static const kvca_selection UNTOUCHED = {.row = 12345, .fits = 678};
+static const kvca_selection UNTOUCHED = {.size = sizeof UNTOUCHED, .row = 12345, .fits = 678};
 
 static bool is_untouched(const kvca_selection *selection)
 {
@@ -35,10 +35,10 @@ static void check_unsound(kvca_policy *policy, const kvca_ranks *ranks, size_t u
     assert_int_equal(kvca_tie_set(policy, ranks, rows, COUNT(rows), &selection), KVCA_ERR_PREFERRED_TAINT_MULTIPLIER);
     assert_true(is_untouched(&selection));
     assert_int_equal(rows[0], 77);
-    kvca_explanation explanation;
-    assert_int_equal(
-        kvca_explain(kvca_policy_params(policy), ranks, &(kvca_selection){.row = unsound}, 0, &explanation),
-        KVCA_ERR_PREFERRED_TAINT_MULTIPLIER);
+    kvca_explanation explanation = {.size = sizeof explanation};
+    assert_int_equal(kvca_explain(kvca_policy_params(policy), ranks,
+                                  &(kvca_selection){.size = sizeof(kvca_selection), .row = unsound}, 0, &explanation),
+                     KVCA_ERR_PREFERRED_TAINT_MULTIPLIER);
 }
 
 static void check_selection(const kvca_selection *selection, const struct reference *expected)
@@ -58,7 +58,7 @@ static void check_tie_set(kvca_policy *policy, const kvca_ranks *ranks, const st
     for (size_t i = 0; i < COUNT(rows); i++) {
         rows[i] = SIZE_MAX;
     }
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     assert_int_equal(kvca_tie_set(policy, ranks, rows, room, &selection), KVCA_OK);
     check_selection(&selection, expected);
     size_t listed = 0;
@@ -91,7 +91,7 @@ static kvca_reason reason_for(const kvca_params *params, const kvca_selection *p
 static kvca_explanation explain(const kvca_policy *policy, const kvca_ranks *ranks, const kvca_selection *picked,
                                 size_t row)
 {
-    kvca_explanation explanation;
+    kvca_explanation explanation = {.size = sizeof explanation};
     assert_int_equal(kvca_explain(kvca_policy_params(policy), ranks, picked, row, &explanation), KVCA_OK);
     return explanation;
 }
@@ -143,7 +143,7 @@ static size_t check_sound(kvca_policy *policy, const struct rank_set *set, const
                           const struct reference *expected, uint64_t seed)
 {
     kvca_ranks told = *ranks; /* a callback's user pointer is not const */
-    kvca_selection picked;
+    kvca_selection picked = {.size = sizeof picked};
     assert_int_equal(kvca_ranks_validate(ranks, NULL), KVCA_OK);
     assert_int_equal(kvca_policy_set_seed(policy, seed), KVCA_OK);
     assert_int_equal(kvca_policy_set_warning(policy, take_warning, &told), KVCA_OK);

@@ -12,7 +12,7 @@ struct load {
 };
 
 /* Values that no file gives. */
-static const kvca_params UNTOUCHED = {-1.0, true, -2.0, 77};
+static const kvca_params UNTOUCHED = {sizeof(kvca_params), -1.0, -2.0, 77, true};
 
 static struct load load(const char *text, size_t size, kvca_role role)
 {

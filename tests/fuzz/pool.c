@@ -118,13 +118,13 @@ static void step_repair(struct program *program)
 static void use(struct program *program, kvca_pool *pool)
 {
     struct bytes *bytes = &program->bytes;
-    uint64_t buffer[MOST_SLOTS * 5];
-    kvca_snapshot snapshot;
+    uint64_t buffer[MOST_SLOTS * 5 + 32];
+    kvca_snapshot snapshot = {.size = sizeof snapshot};
     kvca_owner owner = program->model.owners[0];
     kvca_booking booking = {(uint32_t)bytes_any_integer(bytes), (uint32_t)bytes_below(bytes, 4), owner, 1};
-    const kvca_rank rank = {worker_of(bytes_below(bytes, program->model.identities)), 0, 100};
-    const kvca_request request = {.blocks = bytes_any_integer(bytes)};
-    kvca_owner_info info;
+    const kvca_rank rank = {sizeof rank, worker_of(bytes_below(bytes, program->model.identities)), 0, 100};
+    const kvca_request request = {.size = sizeof request, .blocks = bytes_any_integer(bytes)};
+    kvca_owner_info info = {.size = sizeof info};
     assert_int_equal(kvca_pool_snapshot(pool, buffer, sizeof buffer, &snapshot), KVCA_OK);
     assert_true(snapshot.count <= program->model.max_ranks);
     kvca_pool_release(pool, &booking);

@@ -47,9 +47,9 @@ static void decide(const kvca_ranks *ranks)
 {
     static const kvca_params policies[] = {
         KVCA_PARAMS_DEFAULT,
-        {0.5, true, 0.0, 1000},
-        {1.0, false, 2.5, 0},
-        {KVCA_NO_CAPACITY_FILTER, false, 1.0, 0},
+        {sizeof(kvca_params), 0.5, 0.0, 1000, true},
+        {sizeof(kvca_params), 1.0, 2.5, 0, false},
+        {sizeof(kvca_params), KVCA_NO_CAPACITY_FILTER, 1.0, 0, false},
     };
     struct rank_set set;
     copy_set(&set, ranks);
@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *text = (const char *)data;
     struct ranks_file file;
     struct ranks_file again;
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     message_spoil(&error);
     kvca_status status = ranks_file_read(text, size, NAME, &file, &error);
     assert_int_equal(ranks_file_read(text, size, NAME, &again, NULL), status);

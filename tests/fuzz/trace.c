@@ -64,7 +64,8 @@ static void replay(const struct replay_trace *trace)
     independent.watermark = 0.01;
     independent.batch_ms = 0.5;
     independent.speed = 1000;
-    const struct replay_policy usual = {.kind = REPLAY_KVCA, .params = {KVCA_NO_CAPACITY_FILTER, false, 1.0, 0}};
+    const struct replay_policy usual = {.kind = REPLAY_KVCA,
+                                        .params = {sizeof(kvca_params), KVCA_NO_CAPACITY_FILTER, 1.0, 0, false}};
     const struct replay_policy kvca = {.kind = REPLAY_KVCA, .params = KVCA_PARAMS_DEFAULT};
     replay_once(&lockstep, trace, &usual);
     replay_once(&independent, trace, &kvca);
@@ -75,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const char *text = (const char *)data;
     struct replay_trace trace = {.count = 77};
     struct replay_trace again;
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     message_spoil(&error);
     kvca_status status = replay_trace_read(text, size, NAME, &trace, &error);
     assert_int_equal(replay_trace_read(text, size, NAME, &again, NULL), status);

@@ -39,7 +39,7 @@ static void draw_is_uniform(void **state)
         const size_t expected = 2000;
         size_t drawn[64] = {0};
         for (size_t draw = 0; draw < expected * ties; draw++) {
-            kvca_selection selection;
+            kvca_selection selection = {.size = sizeof selection};
             assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
             drawn[selection.row]++;
         }
@@ -86,7 +86,7 @@ static void pick_rows(kvca_policy *policy, size_t *rows, size_t count)
     struct rank_set set = tied_set(MOST_RANKS);
     kvca_ranks ranks = ranks_of(&set);
     for (size_t i = 0; i < count; i++) {
-        kvca_selection selection;
+        kvca_selection selection = {.size = sizeof selection};
         assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
         rows[i] = selection.row;
     }
@@ -134,7 +134,7 @@ static void nothing_is_drawn_without_a_tie(void **state)
     struct rank_set single = tied_set(1);
     struct rank_set tied = tied_set(5);
     kvca_ranks ranks = ranks_of(&single);
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
     ranks = ranks_of(&tied);
     assert_int_equal(kvca_tie_set(policy, &ranks, rows, 4, &selection), KVCA_OK);
@@ -153,7 +153,7 @@ static void a_tie_set_fills_the_room_it_gets(void **state)
     kvca_ranks ranks = ranks_of(&set);
     for (size_t room = 0; room <= 6; room++) {
         size_t rows[6] = {99, 99, 99, 99, 99, 99};
-        kvca_selection selection;
+        kvca_selection selection = {.size = sizeof selection};
         assert_int_equal(kvca_tie_set(policy, &ranks, rows, room, &selection), KVCA_OK);
         assert_int_equal(selection.ties, 4);
         assert_int_equal(selection.row, 0);
@@ -167,7 +167,7 @@ static void a_tie_set_fills_the_room_it_gets(void **state)
 static void params_are_copied(void **state)
 {
     (void)state;
-    kvca_params params = {0.5, false, 2.0, 7};
+    kvca_params params = PARAMS(0.5, false, 2.0, 7);
     kvca_policy *policy = make_policy(params);
     params.capacity_blocks = 8;
     const kvca_params *kept = kvca_policy_params(policy);
@@ -203,7 +203,7 @@ static void a_rank_is_warned_about_once(void **state)
     struct rank_set set = unknown_set(MOST_RANKS);
     kvca_ranks ranks = ranks_of(&set);
     struct counter counter = {0};
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK); /* nobody listens yet */
     assert_int_equal(kvca_policy_set_warning(policy, count_warning, &counter), KVCA_OK);
     for (int i = 0; i < 2000; i++) {
@@ -227,7 +227,7 @@ static void a_rank_that_replaces_another_is_warned_about(void **state)
     struct rank_set set = unknown_set(WATCHED);
     kvca_ranks ranks = ranks_of(&set);
     struct counter counter = {0};
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     ranks.count = WATCHED - 1; /* the last one comes later */
     assert_int_equal(kvca_policy_set_warning(policy, count_warning, &counter), KVCA_OK);
     assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
@@ -251,7 +251,7 @@ static void an_added_rank_is_warned_about_at_once(void **state)
     struct counter counter = {0};
     assert_int_equal(kvca_policy_set_warning(policy, count_warning, &counter), KVCA_OK);
     for (ranks.count = 1; ranks.count <= WATCHED; ranks.count++) {
-        kvca_selection selection;
+        kvca_selection selection = {.size = sizeof selection};
         assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
         assert_int_equal(counter.given[ranks.count - 1], 1);
     }
@@ -268,7 +268,7 @@ static void ranks_after_a_pause_are_warned_about_at_once(void **state)
         struct rank_set pause = tied_set(WATCHED);
         struct rank_set second = unknown_set(WATCHED);
         struct counter counter = {0};
-        kvca_selection selection;
+        kvca_selection selection = {.size = sizeof selection};
         kvca_ranks ranks = ranks_of(&first);
         assert_int_equal(kvca_policy_set_warning(policy, count_warning, &counter), KVCA_OK);
         assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
@@ -304,7 +304,7 @@ static void ranks_of_changing_subsets_are_all_warned_about(void **state)
         assert_int_equal(kvca_policy_set_warning(policy, count_warning, &counter), KVCA_OK);
         ranks.count = set.count / subsets;
         for (size_t i = 0; i < SOON; i++) {
-            kvca_selection selection;
+            kvca_selection selection = {.size = sizeof selection};
             ranks.worker_id = set.worker_id + i % subsets * ranks.count;
             assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
         }
@@ -327,7 +327,7 @@ static void *select_many_times(void *argument)
 {
     struct shared *shared = argument;
     for (int i = 0; i < 2000; i++) {
-        kvca_selection selection = {.row = 0};
+        kvca_selection selection = {.size = sizeof selection, .row = 0};
         kvca_status status = kvca_select(shared->policy, &shared->ranks, &selection);
         atomic_fetch_add(&shared->picked[status == KVCA_OK ? selection.row : 0], 1);
     }

@@ -97,7 +97,7 @@ static void prepare(void)
         desk.requests[row] = random_below(&random, 4);
         desk.capacity[row] = random_below(&random, 8) == 0 ? 0 : 500 + random_below(&random, 800);
         desk.multiplier[row] = 1.0 + (double)random_below(&random, 3);
-        kvca_rank rank = {.worker_id = row, .total_kv_blocks = desk.capacity[row]};
+        kvca_rank rank = {.size = sizeof rank, .worker_id = row, .total_kv_blocks = desk.capacity[row]};
         assert_int_equal(kvca_pool_put(desk.pool, &rank, NULL), KVCA_OK);
     }
     memset(desk.eligible, 0x5a, sizeof desk.eligible);
@@ -107,8 +107,9 @@ static void prepare(void)
 static unsigned select_all_kinds(size_t count, uint64_t request_blocks)
 {
     unsigned failed = 0;
-    kvca_selection selection;
-    kvca_ranks ranks = {.count = count,
+    kvca_selection selection = {.size = sizeof selection};
+    kvca_ranks ranks = {.size = sizeof ranks,
+                        .count = count,
                         .decode_cost_blocks = desk.blocks,
                         .active_requests = desk.requests,
                         .total_kv_blocks = desk.capacity,
@@ -229,10 +230,10 @@ static void draw_first(size_t draws[8])
     static const uint64_t zero[RANKS];
     kvca_policy *policy;
     const kvca_params params = KVCA_PARAMS_DEFAULT;
-    kvca_ranks ranks = {.count = RANKS, .decode_cost_blocks = zero, .active_requests = zero};
+    kvca_ranks ranks = {.size = sizeof ranks, .count = RANKS, .decode_cost_blocks = zero, .active_requests = zero};
     assert_int_equal(kvca_policy_new(&params, &policy), KVCA_OK);
     for (size_t i = 0; i < 8; i++) {
-        kvca_selection selection;
+        kvca_selection selection = {.size = sizeof selection};
         assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
         draws[i] = selection.row;
     }

@@ -127,14 +127,14 @@ static void step_put(struct model *model)
 {
     uint64_t identity = below(model, model->identities);
     uint64_t capacity = below(model, 4) == 0 ? 0 : 20 + amount(model, 80);
-    kvca_rank rank = {worker_of(identity), dp_rank_of(identity), capacity};
+    kvca_rank rank = {sizeof rank, worker_of(identity), dp_rank_of(identity), capacity};
     size_t slot = slot_of(model, identity);
     size_t none = model->max_ranks;
     bool added = slot == none;
     for (size_t i = 0; added && slot == none && i < none; i++) {
         slot = model->slots[i].taken ? none : i;
     }
-    kvca_put answer;
+    kvca_put answer = {.size = sizeof answer};
     kvca_status status = kvca_pool_put(model->pool, &rank, &answer);
     if (slot == none) {
         assert_int_equal(status, KVCA_ERR_POOL_FULL);
@@ -316,7 +316,7 @@ static void step_place(struct model *model)
     struct ask ask;
     make_ask(model, &ask);
     struct reference expected = reference_select(&model->params, &ask.set, ask.candidates);
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     kvca_status status =
         kvca_pool_place(model->pool, model->owners[owner], &ask.request, &booking->booking, &selection);
     if (model->owners[owner] == 0) {
@@ -415,7 +415,7 @@ static void step_forged(struct model *model)
 
 static void check_snapshot_row(const struct model *model, const kvca_snapshot *snapshot, size_t row, size_t slot)
 {
-    const kvca_ranks *ranks = &snapshot->ranks;
+    const kvca_ranks *ranks = snapshot->ranks;
     const struct model_slot *rank = &model->slots[slot];
     bool same = snapshot->slot[row] == slot && ranks->worker_id[row] == worker_of(rank->identity) &&
                 ranks->dp_rank[row] == dp_rank_of(rank->identity) && ranks->total_kv_blocks[row] == rank->capacity &&
@@ -430,9 +430,9 @@ static void check_snapshot_row(const struct model *model, const kvca_snapshot *s
 
 static void check_snapshot(struct model *model)
 {
-    uint64_t buffer[MOST_SLOTS * 5];
-    kvca_snapshot snapshot;
-    bool repaired; /* no operation leaves anything to repair */
+    uint64_t buffer[MOST_SLOTS * 5 + 32];
+    kvca_snapshot snapshot = {.size = sizeof snapshot};
+    bool repaired; /* no operation leaves anything to be put right */
     assert_int_equal(kvca_pool_repair(model->pool, &repaired), KVCA_OK);
     assert_false(repaired);
     assert_int_equal(kvca_pool_snapshot(model->pool, buffer, sizeof buffer, &snapshot), KVCA_OK);
@@ -444,18 +444,18 @@ static void check_snapshot(struct model *model)
             }
         }
         if (!draining) {
-            assert_int_equal(snapshot.ranks.count, row);
+            assert_int_equal(snapshot.ranks->count, row);
         }
     }
     assert_int_equal(snapshot.count, row);
-    assert_memory_equal(&snapshot.counters, &model->counters, sizeof model->counters);
+    assert_memory_equal(snapshot.counters, &model->counters, sizeof model->counters);
 }
 
 /* kvca_tie_set() on a snapshot lists what the pool would draw from. */
 static void check_tie_set(struct model *model)
 {
-    uint64_t buffer[MOST_SLOTS * 5];
-    kvca_snapshot snapshot;
+    uint64_t buffer[MOST_SLOTS * 5 + 32];
+    kvca_snapshot snapshot = {.size = sizeof snapshot};
     bool candidates[MOST_RANKS] = {false};
     struct rank_set set = set_of(model);
     for (size_t slot = 0; slot < model->max_ranks; slot++) {
@@ -464,11 +464,12 @@ static void check_tie_set(struct model *model)
     set.request_blocks = below(model, 30);
     struct reference expected = reference_select(&model->params, &set, candidates);
     assert_int_equal(kvca_pool_snapshot(model->pool, buffer, sizeof buffer, &snapshot), KVCA_OK);
-    snapshot.ranks.request_blocks = set.request_blocks;
-    kvca_policy *policy = make_policy(snapshot.params);
-    kvca_selection selection;
+    kvca_ranks ranks = *snapshot.ranks;
+    ranks.request_blocks = set.request_blocks;
+    kvca_policy *policy = make_policy(*snapshot.params);
+    kvca_selection selection = {.size = sizeof selection};
     size_t rows[MOST_SLOTS];
-    kvca_status status = kvca_tie_set(policy, &snapshot.ranks, rows, MOST_SLOTS, &selection);
+    kvca_status status = kvca_tie_set(policy, &ranks, rows, MOST_SLOTS, &selection);
     kvca_policy_free(policy);
     if (expected.ties == 0) {
         assert_int_equal(status, KVCA_ERR_NO_RANKS);

@@ -37,8 +37,8 @@ static int free_pool(void **state)
 
 static uint32_t put(kvca_pool *pool, uint64_t worker_id, uint64_t capacity)
 {
-    kvca_put answer;
-    kvca_rank rank = {.worker_id = worker_id, .total_kv_blocks = capacity};
+    kvca_put answer = {.size = sizeof answer};
+    kvca_rank rank = {.size = sizeof rank, .worker_id = worker_id, .total_kv_blocks = capacity};
     assert_int_equal(kvca_pool_put(pool, &rank, &answer), KVCA_OK);
     return answer.slot;
 }
@@ -46,7 +46,7 @@ static uint32_t put(kvca_pool *pool, uint64_t worker_id, uint64_t capacity)
 static kvca_booking place(struct fixture *fixture, uint64_t blocks)
 {
     kvca_booking booking;
-    kvca_request request = {.blocks = blocks};
+    kvca_request request = {.size = sizeof request, .blocks = blocks};
     assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_OK);
     return booking;
 }
@@ -54,24 +54,24 @@ static kvca_booking place(struct fixture *fixture, uint64_t blocks)
 /* Checks D and N of a worker's only rank. NO_SLOT means that the rank is not in the pool. */
 static void check_rank(kvca_pool *pool, uint64_t worker_id, uint64_t blocks, uint64_t requests)
 {
-    uint64_t buffer[4 * 5 + 8];
-    kvca_snapshot snapshot;
+    uint64_t buffer[4 * 5 + 32];
+    kvca_snapshot snapshot = {.size = sizeof snapshot};
     assert_int_equal(kvca_pool_snapshot(pool, buffer, sizeof buffer, &snapshot), KVCA_OK);
     size_t row = 0;
-    while (row < snapshot.count && snapshot.ranks.worker_id[row] != worker_id) {
+    while (row < snapshot.count && snapshot.ranks->worker_id[row] != worker_id) {
         row++;
     }
     assert_true(row < snapshot.count);
-    assert_int_equal(snapshot.ranks.decode_cost_blocks[row], blocks);
-    assert_int_equal(snapshot.ranks.active_requests[row], requests);
+    assert_int_equal(snapshot.ranks->decode_cost_blocks[row], blocks);
+    assert_int_equal(snapshot.ranks->active_requests[row], requests);
 }
 
 static kvca_counters counters(kvca_pool *pool)
 {
-    uint64_t buffer[4 * 5 + 8];
-    kvca_snapshot snapshot;
+    uint64_t buffer[4 * 5 + 32];
+    kvca_snapshot snapshot = {.size = sizeof snapshot};
     assert_int_equal(kvca_pool_snapshot(pool, buffer, sizeof buffer, &snapshot), KVCA_OK);
-    return snapshot.counters;
+    return *snapshot.counters;
 }
 
 static void place_books_and_release_gives_back(void **state)
@@ -93,9 +93,9 @@ static void place_books_and_release_gives_back(void **state)
 static void answer_tells_what_happened(void **state)
 {
     struct fixture *fixture = *state;
-    kvca_request request = {.blocks = 80};
+    kvca_request request = {.size = sizeof request, .blocks = 80};
     kvca_booking booking;
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     kvca_pool *pool = fixture->pool;
     assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &booking, &selection), KVCA_NONE_ELIGIBLE);
     uint32_t small = put(pool, 1, 100);
@@ -133,9 +133,9 @@ static void multipliers_are_by_slot(void **state)
     double multipliers[4] = {0};
     multipliers[first] = 2.0;
     multipliers[second] = 1.0;
-    kvca_request request = {.blocks = 10, .preferred_taint_multiplier = multipliers};
+    kvca_request request = {.size = sizeof request, .blocks = 10, .preferred_taint_multiplier = multipliers};
     kvca_booking booking;
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, &selection), KVCA_OK);
     assert_int_equal(selection.row, second);
     multipliers[first] = DBL_MAX * 2;
@@ -149,9 +149,9 @@ static void multipliers_are_by_slot(void **state)
 /* The slot with the smallest multiplier takes the request. An unsound one is the answer. */
 static void check_multiplier(const struct fixture *fixture, double *multipliers, uint32_t slot)
 {
-    const kvca_request request = {.blocks = 10, .preferred_taint_multiplier = multipliers};
+    const kvca_request request = {.size = sizeof request, .blocks = 10, .preferred_taint_multiplier = multipliers};
     kvca_booking booking;
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     multipliers[slot] = HUGE_VAL;
     kvca_status unsound = kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, &selection);
     multipliers[slot] = 0.5;
@@ -193,7 +193,7 @@ static void drained_rank_frees_its_slot_when_its_last_request_ends(void **state)
     uint32_t slot = put(fixture->pool, 1, 1000);
     kvca_booking booking = place(fixture, 10);
     assert_int_equal(kvca_pool_drain(fixture->pool, 1, 0), KVCA_OK);
-    kvca_request request = {.blocks = 1};
+    kvca_request request = {.size = sizeof request, .blocks = 1};
     kvca_booking none;
     assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &none, NULL), KVCA_NONE_ELIGIBLE);
     check_rank(fixture->pool, 1, 10, 1);
@@ -214,12 +214,12 @@ static void draining_rank_that_is_put_again_keeps_slot_and_bookings(void **state
     uint32_t slot = put(fixture->pool, 1, 1000);
     kvca_booking booking = place(fixture, 10);
     assert_int_equal(kvca_pool_drain(fixture->pool, 1, 0), KVCA_OK);
-    kvca_put answer;
-    kvca_rank rank = {.worker_id = 1, .total_kv_blocks = 15};
+    kvca_put answer = {.size = sizeof answer};
+    kvca_rank rank = {.size = sizeof rank, .worker_id = 1, .total_kv_blocks = 15};
     assert_int_equal(kvca_pool_put(fixture->pool, &rank, &answer), KVCA_OK);
     assert_int_equal(answer.slot, slot);
     assert_false(answer.added);
-    kvca_request request = {.blocks = 10, .only_if_fits = true};
+    kvca_request request = {.size = sizeof request, .blocks = 10, .only_if_fits = true};
     kvca_booking second;
     assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &second, NULL), KVCA_NONE_FITS);
     assert_int_equal(kvca_pool_release(fixture->pool, &booking), KVCA_OK);
@@ -307,7 +307,7 @@ static void voided_owner_gives_back_all_it_booked(void **state)
     assert_int_equal(kvca_pool_owner_claim(pool, 200, &dead), KVCA_OK);
     put(pool, 1, 1000);
     put(pool, 2, 1000);
-    kvca_request request = {.blocks = 10};
+    kvca_request request = {.size = sizeof request, .blocks = 10};
     kvca_booking lost;
     for (int i = 0; i < 4; i++) {
         assert_int_equal(kvca_pool_place(pool, dead, &request, &lost, NULL), KVCA_OK);
@@ -338,7 +338,7 @@ static void owners_are_listed(void **state)
     struct fixture *fixture = *state;
     kvca_owner second;
     kvca_owner third;
-    kvca_owner_info info;
+    kvca_owner_info info = {.size = sizeof info};
     assert_int_equal(kvca_pool_owner_at(fixture->pool, 1, &info), KVCA_ERR_OWNER);
     assert_int_equal(kvca_pool_owner_claim(fixture->pool, 200, &second), KVCA_OK);
     assert_int_equal(kvca_pool_owner_claim(fixture->pool, 300, &third), KVCA_ERR_OWNERS_FULL);
@@ -357,9 +357,9 @@ static void pool_is_full_and_has_room_again(void **state)
     for (uint64_t worker = 0; worker < 4; worker++) {
         assert_int_equal(put(fixture->pool, worker, 10), worker);
     }
-    kvca_put answer;
-    kvca_rank fifth = {.worker_id = 4, .total_kv_blocks = 10};
-    kvca_rank known = {.worker_id = 2, .total_kv_blocks = 20};
+    kvca_put answer = {.size = sizeof answer};
+    kvca_rank fifth = {.size = sizeof fifth, .worker_id = 4, .total_kv_blocks = 10};
+    kvca_rank known = {.size = sizeof known, .worker_id = 2, .total_kv_blocks = 20};
     assert_int_equal(kvca_pool_put(fixture->pool, &fifth, &answer), KVCA_ERR_POOL_FULL);
     assert_int_equal(kvca_pool_put(fixture->pool, &known, &answer), KVCA_OK);
     assert_false(answer.added);
@@ -373,10 +373,10 @@ static void pool_is_full_and_has_room_again(void **state)
 static void put_tells_the_generation_of_bookings(void **state)
 {
     struct fixture *fixture = *state;
-    kvca_rank rank = {.worker_id = 1};
-    kvca_put first;
-    kvca_put again;
-    kvca_put other;
+    kvca_rank rank = {.size = sizeof rank, .worker_id = 1};
+    kvca_put first = {.size = sizeof first};
+    kvca_put again = {.size = sizeof again};
+    kvca_put other = {.size = sizeof other};
     assert_int_equal(kvca_pool_put(fixture->pool, &rank, &first), KVCA_OK);
     assert_int_equal(place(fixture, 1).generation, first.generation);
     assert_int_equal(kvca_pool_put(fixture->pool, &rank, &again), KVCA_OK);
@@ -397,14 +397,14 @@ static void put_tells_unknown_capacity(void **state)
         uint64_t capacity;
         bool unknown;
     } rows[] = {
-        {{1.0, true, 0.0, 0}, 0, true},
-        {{1.0, true, 0.0, 0}, 10, false},
-        {{1.0, true, 0.0, 10}, 0, false},
-        {{KVCA_NO_CAPACITY_FILTER, true, 0.0, 0}, 0, false},
+        {PARAMS(1.0, true, 0.0, 0), 0, true},
+        {PARAMS(1.0, true, 0.0, 0), 10, false},
+        {PARAMS(1.0, true, 0.0, 10), 0, false},
+        {PARAMS(KVCA_NO_CAPACITY_FILTER, true, 0.0, 0), 0, false},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
-        kvca_put answer;
-        kvca_rank rank = {.worker_id = 1, .total_kv_blocks = rows[i].capacity};
+        kvca_put answer = {.size = sizeof answer};
+        kvca_rank rank = {.size = sizeof rank, .worker_id = 1, .total_kv_blocks = rows[i].capacity};
         assert_int_equal(kvca_pool_set_params(fixture->pool, &rows[i].params), KVCA_OK);
         assert_int_equal(kvca_pool_put(fixture->pool, &rank, &answer), KVCA_OK);
         assert_int_equal(answer.unknown_capacity, rows[i].unknown);
@@ -417,7 +417,7 @@ static void changed_parameters_change_limits(void **state)
     put(fixture->pool, 1, 1000);
     put(fixture->pool, 2, 0);
     const uint64_t eligible[] = {1};
-    kvca_request request = {.blocks = 600, .eligible = eligible, .only_if_fits = true};
+    kvca_request request = {.size = sizeof request, .blocks = 600, .eligible = eligible, .only_if_fits = true};
     kvca_booking booking;
     kvca_params params = KVCA_PARAMS_DEFAULT;
     params.capacity_fraction = 0.5;
@@ -439,7 +439,7 @@ static void blocks_do_not_wrap(void **state)
     struct fixture *fixture = *state;
     put(fixture->pool, 1, UINT64_MAX);
     kvca_booking booking = place(fixture, UINT64_MAX - 5);
-    kvca_request request = {.blocks = 6};
+    kvca_request request = {.size = sizeof request, .blocks = 6};
     kvca_booking second;
     assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &second, NULL), KVCA_ERR_OVERFLOW);
     assert_int_equal(kvca_pool_grow(fixture->pool, &booking, 6), KVCA_ERR_OVERFLOW);
@@ -456,9 +456,9 @@ static void ranks_that_would_overflow_are_passed_over(void **state)
     put(fixture->pool, 1, 0);
     put(fixture->pool, 2, 0);
     const uint64_t first[] = {1};
-    kvca_request request = {.blocks = UINT64_MAX, .eligible = first};
+    kvca_request request = {.size = sizeof request, .blocks = UINT64_MAX, .eligible = first};
     kvca_booking huge;
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &huge, NULL), KVCA_OK);
     request.eligible = NULL;
     request.blocks = 1;
@@ -489,22 +489,24 @@ static void parts_of_a_full_pool_are_apart(void **state)
     assert_int_equal(kvca_pool_new(ranks, 1, &params, &pool), KVCA_OK);
     assert_int_equal(kvca_pool_owner_claim(pool, 0, &owner), KVCA_OK);
     for (uint32_t worker = 0; worker < ranks; worker++) {
-        const kvca_rank rank = {.worker_id = worker, .dp_rank = 7};
+        const kvca_rank rank = {.size = sizeof rank, .worker_id = worker, .dp_rank = 7};
         assert_int_equal(kvca_pool_put(pool, &rank, NULL), KVCA_OK);
     }
     uint32_t index[2 * 512]; /* placing does not change it */
     assert_int_equal(pool->buckets, COUNT(index));
     memcpy(index, kvca_half_words(pool, KVCA_PART_INDEX), sizeof index);
     for (uint32_t round = 0; round < ranks; round++) {
-        kvca_request request = {.blocks = UINT64_MAX};
-        kvca_selection selection;
+        kvca_request request = {.size = sizeof request, .blocks = UINT64_MAX};
+        kvca_selection selection = {.size = sizeof selection};
         assert_int_equal(kvca_pool_place(pool, owner, &request, &booking, &selection), KVCA_OK);
         assert_int_equal(selection.ties, ranks - round);
         assert_memory_equal(kvca_half_words(pool, KVCA_PART_INDEX), index, sizeof index);
     }
     booking = (kvca_booking){.slot = ranks, .owner = owner, .blocks = 1}; /* no slot's state lies there */
     assert_int_equal(kvca_pool_release(pool, &booking), KVCA_ERR_FOREIGN_BOOKING);
-    assert_int_equal(kvca_pool_place(pool, owner, &(kvca_request){.blocks = 1}, &booking, NULL), KVCA_ERR_OVERFLOW);
+    assert_int_equal(
+        kvca_pool_place(pool, owner, &(kvca_request){.size = sizeof(kvca_request), .blocks = 1}, &booking, NULL),
+        KVCA_ERR_OVERFLOW);
     kvca_pool_free(pool);
 }
 
@@ -516,7 +518,7 @@ static void blocks_given_back_are_counted_up_to_the_largest_integer(void **state
     uint64_t requests;
     for (uint64_t worker = 0; worker < 3; worker++) {
         const uint64_t eligible[] = {UINT64_C(1) << put(fixture->pool, worker, 0)};
-        kvca_request request = {.blocks = UINT64_MAX / 2, .eligible = eligible};
+        kvca_request request = {.size = sizeof request, .blocks = UINT64_MAX / 2, .eligible = eligible};
         kvca_booking booking;
         assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_OK);
     }
@@ -562,8 +564,8 @@ static void scramble(kvca_pool *pool)
 
 static void call_put(struct fixture *fixture)
 {
-    kvca_put answer;
-    kvca_rank rank = {.worker_id = 1, .total_kv_blocks = 1000};
+    kvca_put answer = {.size = sizeof answer};
+    kvca_rank rank = {.size = sizeof rank, .worker_id = 1, .total_kv_blocks = 1000};
     assert_int_equal(kvca_pool_put(fixture->pool, &rank, &answer), KVCA_OK);
     assert_false(answer.added);
 }
@@ -597,13 +599,13 @@ static void call_void(struct fixture *fixture)
 
 static void call_owner_at(struct fixture *fixture)
 {
-    kvca_owner_info info;
+    kvca_owner_info info = {.size = sizeof info};
     assert_int_equal(kvca_pool_owner_at(fixture->pool, 0, &info), KVCA_OK);
 }
 
 static void call_place(struct fixture *fixture)
 {
-    kvca_request request = {.blocks = 991, .only_if_fits = true};
+    kvca_request request = {.size = sizeof request, .blocks = 991, .only_if_fits = true};
     kvca_booking booking;
     assert_int_equal(kvca_pool_place(fixture->pool, fixture->owner, &request, &booking, NULL), KVCA_NONE_FITS);
     request.blocks = 990;
@@ -709,17 +711,18 @@ static void a_burst_does_not_over_book(void **state)
     for (uint64_t worker = 0; worker < 4; worker++) {
         put(fixture->pool, worker, capacity[worker]);
     }
-    kvca_policy *policy = make_policy((kvca_params){1.0, false, 0.0, 0});
+    kvca_policy *policy = make_policy((kvca_params)PARAMS(1.0, false, 0.0, 0));
     uint64_t booked[4] = {0, 1, 1, 1};
     const uint64_t seen[4] = {0, 1, 1, 1};
     const uint64_t requests[4] = {0};
-    kvca_ranks ranks = {.count = 4,
+    kvca_ranks ranks = {.size = sizeof ranks,
+                        .count = 4,
                         .decode_cost_blocks = seen,
                         .active_requests = requests,
                         .total_kv_blocks = capacity,
                         .request_blocks = 10};
     for (int i = 0; i < 40; i++) {
-        kvca_selection selection;
+        kvca_selection selection = {.size = sizeof selection};
         assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
         booked[selection.row] += 10;
         assert_int_equal(place(fixture, 10).blocks, 10);
@@ -758,7 +761,7 @@ static void ranks_are_found_among_many(void **state)
     size_t count = 0;
     for (int i = 0; i < 20000; i++) {
         uint64_t id = random_below(&random, 300);
-        kvca_rank rank = {.worker_id = id / 3 << 40, .dp_rank = (uint32_t)(id % 3)};
+        kvca_rank rank = {.size = sizeof rank, .worker_id = id / 3 << 40, .dp_rank = (uint32_t)(id % 3)};
         if (there[id]) {
             assert_int_equal(kvca_pool_drop(pool, rank.worker_id, rank.dp_rank), KVCA_OK);
             count--;
@@ -781,9 +784,9 @@ static void smallest_pools_work(void **state)
     const kvca_params params = KVCA_PARAMS_DEFAULT;
     kvca_pool *pool;
     kvca_owner owner;
-    kvca_request request = {.blocks = 1};
+    kvca_request request = {.size = sizeof request, .blocks = 1};
     kvca_booking booking;
-    kvca_rank rank = {.worker_id = 1};
+    kvca_rank rank = {.size = sizeof rank, .worker_id = 1};
     assert_int_equal(kvca_pool_new(0, 0, &params, &pool), KVCA_OK);
     assert_int_equal(kvca_pool_owner_claim(pool, 1, &owner), KVCA_ERR_OWNERS_FULL);
     assert_int_equal(kvca_pool_put(pool, &rank, NULL), KVCA_ERR_POOL_FULL);
@@ -919,19 +922,19 @@ static void snapshot_puts_draining_ranks_last(void **state)
     assert_int_equal(kvca_pool_drain(fixture->pool, 1, 0), KVCA_OK);
     size_t bytes = kvca_pool_snapshot_bytes(fixture->pool);
     uint64_t *buffer = malloc(bytes);
-    kvca_snapshot snapshot;
+    kvca_snapshot snapshot = {.size = sizeof snapshot};
     assert_int_equal(kvca_pool_snapshot(fixture->pool, buffer, bytes - 1, &snapshot), KVCA_ERR_POOL_MEMORY);
     assert_int_equal(kvca_pool_snapshot(fixture->pool, buffer, bytes, &snapshot), KVCA_OK);
     static const uint64_t workers[] = {0, 2, 1};
-    assert_int_equal(snapshot.ranks.count, 2);
+    assert_int_equal(snapshot.ranks->count, 2);
     assert_int_equal(snapshot.count, 3);
     for (size_t row = 0; row < 3; row++) {
-        assert_int_equal(snapshot.ranks.worker_id[row], workers[row]);
+        assert_int_equal(snapshot.ranks->worker_id[row], workers[row]);
         assert_int_equal(snapshot.slot[row], workers[row]);
-        assert_int_equal(snapshot.ranks.dp_rank[row], 0);
-        assert_int_equal(snapshot.ranks.decode_cost_blocks[row], workers[row]);
-        assert_int_equal(snapshot.ranks.active_requests[row], 1);
-        assert_int_equal(snapshot.ranks.total_kv_blocks[row], 10 + workers[row]);
+        assert_int_equal(snapshot.ranks->dp_rank[row], 0);
+        assert_int_equal(snapshot.ranks->decode_cost_blocks[row], workers[row]);
+        assert_int_equal(snapshot.ranks->active_requests[row], 1);
+        assert_int_equal(snapshot.ranks->total_kv_blocks[row], 10 + workers[row]);
     }
     free(buffer);
 }
@@ -959,10 +962,10 @@ static void null_pointers_are_refused(void **state)
     struct fixture *fixture = *state;
     kvca_pool *pool = fixture->pool;
     const kvca_params params = KVCA_PARAMS_DEFAULT;
-    const kvca_params faulty = {7, true, 0, 0};
-    kvca_request request = {.blocks = 1};
+    const kvca_params faulty = PARAMS(7, true, 0, 0);
+    kvca_request request = {.size = sizeof request, .blocks = 1};
     kvca_booking booking = {0};
-    kvca_snapshot snapshot;
+    kvca_snapshot snapshot = {.size = sizeof snapshot};
     kvca_pool *made;
     uint64_t buffer[64];
     uint32_t slot;
@@ -981,7 +984,8 @@ static void null_pointers_are_refused(void **state)
     assert_int_equal(kvca_pool_set_params(pool, NULL), KVCA_ERR_NULL);
     assert_int_equal(kvca_pool_set_seed(NULL, 1), KVCA_ERR_NULL);
     assert_int_equal(kvca_pool_put(pool, NULL, NULL), KVCA_ERR_NULL);
-    assert_int_equal(kvca_pool_put(NULL, &(kvca_rank){.worker_id = 1}, NULL), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_put(NULL, &(kvca_rank){.size = sizeof(kvca_rank), .worker_id = 1}, NULL),
+                     KVCA_ERR_NULL);
     assert_int_equal(kvca_pool_drain(NULL, 1, 0), KVCA_ERR_NULL);
     assert_int_equal(kvca_pool_drop(NULL, 1, 0), KVCA_ERR_NULL);
     assert_int_equal(kvca_pool_find(NULL, 1, 0, &slot), KVCA_ERR_NULL);
@@ -990,7 +994,7 @@ static void null_pointers_are_refused(void **state)
     assert_int_equal(kvca_pool_owner_claim(pool, 1, NULL), KVCA_ERR_NULL);
     assert_int_equal(kvca_pool_owner_void(NULL, 1, NULL, NULL), KVCA_ERR_NULL);
     assert_int_equal(kvca_pool_owner_void(pool, 0, NULL, NULL), KVCA_ERR_OWNER);
-    assert_int_equal(kvca_pool_owner_at(NULL, 0, &(kvca_owner_info){0}), KVCA_ERR_NULL);
+    assert_int_equal(kvca_pool_owner_at(NULL, 0, &(kvca_owner_info){.size = sizeof(kvca_owner_info)}), KVCA_ERR_NULL);
     assert_int_equal(kvca_pool_owner_at(pool, 0, NULL), KVCA_ERR_NULL);
     assert_int_equal(kvca_pool_place(NULL, fixture->owner, &request, &booking, NULL), KVCA_ERR_NULL);
     assert_int_equal(kvca_pool_place(pool, fixture->owner, NULL, &booking, NULL), KVCA_ERR_NULL);
@@ -1034,16 +1038,17 @@ static uint64_t some_blocks(uint64_t *random)
 
 static void compare_place(struct crowd *crowd)
 {
-    kvca_snapshot snapshot;
-    kvca_selection expected;
-    kvca_selection selection;
-    kvca_request request = {.blocks = some_blocks(&crowd->random)};
+    kvca_snapshot snapshot = {.size = sizeof snapshot};
+    kvca_selection expected = {.size = sizeof expected};
+    kvca_selection selection = {.size = sizeof selection};
+    kvca_request request = {.size = sizeof request, .blocks = some_blocks(&crowd->random)};
     kvca_booking *booking = &crowd->held[random_below(&crowd->random, HELD)];
     kvca_pool_release(crowd->pool, booking);
     assert_int_equal(kvca_pool_snapshot(crowd->pool, crowd->buffer, sizeof crowd->buffer, &snapshot), KVCA_OK);
-    snapshot.ranks.request_blocks = request.blocks;
-    kvca_policy *policy = make_policy(snapshot.params);
-    assert_int_equal(kvca_tie_set(policy, &snapshot.ranks, crowd->rows, MANY_SLOTS, &expected), KVCA_OK);
+    kvca_ranks ranks = *snapshot.ranks;
+    ranks.request_blocks = request.blocks;
+    kvca_policy *policy = make_policy(*snapshot.params);
+    assert_int_equal(kvca_tie_set(policy, &ranks, crowd->rows, MANY_SLOTS, &expected), KVCA_OK);
     kvca_policy_free(policy);
     kvca_status status = kvca_pool_place(crowd->pool, crowd->owner, &request, booking, &selection);
     if (status == KVCA_ERR_OVERFLOW) {
@@ -1065,14 +1070,14 @@ static void compare_place(struct crowd *crowd)
 static void change_something(struct crowd *crowd)
 {
     static const kvca_params params[] = {
-        {1.0, true, 0.0, 0},
-        {0.5, true, 0.3, 90},
-        {1.0, false, 0.0, 0},
-        {1.0, false, 2.5, 7},
-        {KVCA_NO_CAPACITY_FILTER, true, 0.0, 0},
-        {1.0, true, 0x1p40, 0},
+        PARAMS(1.0, true, 0.0, 0),
+        PARAMS(0.5, true, 0.3, 90),
+        PARAMS(1.0, false, 0.0, 0),
+        PARAMS(1.0, false, 2.5, 7),
+        PARAMS(KVCA_NO_CAPACITY_FILTER, true, 0.0, 0),
+        PARAMS(1.0, true, 0x1p40, 0),
     };
-    kvca_rank rank = {.worker_id = random_below(&crowd->random, MANY_SLOTS)};
+    kvca_rank rank = {.size = sizeof rank, .worker_id = random_below(&crowd->random, MANY_SLOTS)};
     switch (random_below(&crowd->random, 8)) {
     case 0:
         kvca_pool_set_params(crowd->pool, &params[random_below(&crowd->random, COUNT(params))]);

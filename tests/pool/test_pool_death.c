@@ -78,7 +78,7 @@ static void make_mutex(pthread_mutex_t *mutex)
 static kvca_booking place_on(struct world *world, size_t owner, uint32_t slot, uint64_t blocks)
 {
     const uint64_t eligible[] = {UINT64_C(1) << slot};
-    kvca_request request = {.blocks = blocks, .eligible = eligible};
+    kvca_request request = {.size = sizeof request, .blocks = blocks, .eligible = eligible};
     kvca_booking booking;
     assert_int_equal(kvca_pool_place(world->pool, world->shared->owners[owner], &request, &booking, NULL), KVCA_OK);
     return booking;
@@ -97,7 +97,7 @@ static struct world make_world(void)
         assert_int_equal(kvca_pool_owner_claim(world.pool, i, &world.shared->owners[i]), KVCA_OK);
     }
     for (uint64_t worker = 1; worker <= SLOTS; worker++) {
-        kvca_rank rank = {.worker_id = worker, .total_kv_blocks = 100 * worker};
+        kvca_rank rank = {.size = sizeof rank, .worker_id = worker, .total_kv_blocks = 100 * worker};
         assert_int_equal(kvca_pool_put(world.pool, &rank, NULL), KVCA_OK);
     }
     world.shared->booking = place_on(&world, 0, 0, 10);
@@ -117,22 +117,22 @@ static struct picture take_picture(struct world *world)
 {
     struct picture picture;
     memset(&picture, 0, sizeof picture);
-    uint64_t buffer[SLOTS * 5];
-    kvca_snapshot snapshot;
+    uint64_t buffer[SLOTS * 5 + 32];
+    kvca_snapshot snapshot = {.size = sizeof snapshot};
     assert_int_equal(kvca_pool_snapshot(world->pool, buffer, sizeof buffer, &snapshot), KVCA_OK);
     picture.count = snapshot.count;
-    picture.placeable = snapshot.ranks.count;
-    picture.capacity_fraction = snapshot.params.capacity_fraction;
+    picture.placeable = snapshot.ranks->count;
+    picture.capacity_fraction = snapshot.params->capacity_fraction;
     for (size_t row = 0; row < snapshot.count; row++) {
-        picture.worker_id[row] = snapshot.ranks.worker_id[row];
-        picture.decode_cost_blocks[row] = snapshot.ranks.decode_cost_blocks[row];
-        picture.active_requests[row] = snapshot.ranks.active_requests[row];
-        picture.total_kv_blocks[row] = snapshot.ranks.total_kv_blocks[row];
+        picture.worker_id[row] = snapshot.ranks->worker_id[row];
+        picture.decode_cost_blocks[row] = snapshot.ranks->decode_cost_blocks[row];
+        picture.active_requests[row] = snapshot.ranks->active_requests[row];
+        picture.total_kv_blocks[row] = snapshot.ranks->total_kv_blocks[row];
         picture.slot[row] = snapshot.slot[row];
         picture.limit[row] = kvca_words(world->pool, KVCA_PART_LIMITS)[snapshot.slot[row]];
     }
     for (uint32_t i = 0; i < OWNERS; i++) {
-        kvca_owner_info info;
+        kvca_owner_info info = {.size = sizeof info};
         picture.claimed[i] = kvca_pool_owner_at(world->pool, i, &info) == KVCA_OK;
     }
     return picture;
@@ -175,19 +175,19 @@ static void do_drain_idle(struct world *world)
 
 static void do_put(struct world *world)
 {
-    kvca_rank rank = {.worker_id = 2, .total_kv_blocks = 222};
+    kvca_rank rank = {.size = sizeof rank, .worker_id = 2, .total_kv_blocks = 222};
     assert_int_equal(kvca_pool_put(world->pool, &rank, NULL), KVCA_OK);
 }
 
 static void do_replace(struct world *world)
 {
-    kvca_rank rank = {.worker_id = 9, .total_kv_blocks = 900};
+    kvca_rank rank = {.size = sizeof rank, .worker_id = 9, .total_kv_blocks = 900};
     assert_int_equal(kvca_pool_put(world->pool, &rank, NULL), KVCA_OK);
 }
 
 static void do_put_draining(struct world *world)
 {
-    kvca_rank rank = {.worker_id = 3, .total_kv_blocks = 333};
+    kvca_rank rank = {.size = sizeof rank, .worker_id = 3, .total_kv_blocks = 333};
     assert_int_equal(kvca_pool_put(world->pool, &rank, NULL), KVCA_OK);
 }
 
@@ -198,7 +198,7 @@ static void do_void(struct world *world)
 
 static void do_set_params(struct world *world)
 {
-    const kvca_params params = {0.5, false, 0.25, 77};
+    const kvca_params params = PARAMS(0.5, false, 0.25, 77);
     assert_int_equal(kvca_pool_set_params(world->pool, &params), KVCA_OK);
 }
 
@@ -245,8 +245,8 @@ static bool take_over(struct world *world)
  */
 static void check_that_it_works_on(struct world *world)
 {
-    kvca_owner_info info;
-    kvca_rank rank = {.worker_id = 50, .total_kv_blocks = 1};
+    kvca_owner_info info = {.size = sizeof info};
+    kvca_rank rank = {.size = sizeof rank, .worker_id = 50, .total_kv_blocks = 1};
     for (uint32_t i = 0; i < OWNERS; i++) {
         if (kvca_pool_owner_at(world->pool, i, &info) == KVCA_OK) {
             assert_int_equal(kvca_pool_owner_void(world->pool, info.owner, NULL, NULL), KVCA_OK);
@@ -363,7 +363,7 @@ static void death_during_repair_is_put_right(void **state)
 static void death_during_init_leaves_no_pool(void **state)
 {
     (void)state;
-    const kvca_params params = {0.5, true, 0.0, 0};
+    const kvca_params params = PARAMS(0.5, true, 0.0, 0);
     size_t bytes = kvca_pool_bytes(SLOTS, OWNERS);
     long stores = 0;
     for (bool died = true; died; stores++) {

@@ -218,7 +218,7 @@ static void check_time(double found, const struct paper *paper, int passes, cons
 static struct replay_policy policy_named(const char *name)
 {
     struct replay_policy policy;
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     if (replay_policy_parse(name, &policy, &error) != KVCA_OK) {
         fail_msg("%s", error.message);
     }
@@ -527,12 +527,12 @@ static void policies_are_read(void **state)
         enum replay_policy_kind kind;
         kvca_params params;
     } rows[] = {
-        {"default", REPLAY_KVCA, {KVCA_NO_CAPACITY_FILTER, false, 0, 0}},
-        {"default:2.5", REPLAY_KVCA, {KVCA_NO_CAPACITY_FILTER, false, 2.5, 0}},
+        {"default", REPLAY_KVCA, PARAMS(KVCA_NO_CAPACITY_FILTER, false, 0, 0)},
+        {"default:2.5", REPLAY_KVCA, PARAMS(KVCA_NO_CAPACITY_FILTER, false, 2.5, 0)},
         {"kvca", REPLAY_KVCA, KVCA_PARAMS_DEFAULT},
-        {"kvca:0.9", REPLAY_KVCA, {0.9, true, 0, 0}},
-        {"kvca:off:off", REPLAY_KVCA, {KVCA_NO_CAPACITY_FILTER, false, 0, 0}},
-        {"kvca:1:on:64", REPLAY_KVCA, {1, true, 64, 0}},
+        {"kvca:0.9", REPLAY_KVCA, PARAMS(0.9, true, 0, 0)},
+        {"kvca:off:off", REPLAY_KVCA, PARAMS(KVCA_NO_CAPACITY_FILTER, false, 0, 0)},
+        {"kvca:1:on:64", REPLAY_KVCA, PARAMS(1, true, 64, 0)},
         {"round_robin", REPLAY_ROUND_ROBIN, KVCA_PARAMS_DEFAULT},
         {"least_requests", REPLAY_LEAST_REQUESTS, KVCA_PARAMS_DEFAULT},
         {"p2c", REPLAY_P2C, KVCA_PARAMS_DEFAULT},
@@ -550,7 +550,7 @@ static void policies_are_read(void **state)
                                          "default:1:2",   "no such file", "round_robin:1",  "kvca:0x1p-1"};
     for (size_t i = 0; i < COUNT(faulty); i++) {
         struct replay_policy policy;
-        kvca_error error;
+        kvca_error error = {.size = sizeof error};
         print_message("%s\n", faulty[i]);
         assert_int_not_equal(replay_policy_parse(faulty[i], &policy, &error), KVCA_OK);
         print_message("%s\n", error.message);

@@ -36,7 +36,7 @@ static kvca_status load(const char *text, size_t size, struct replay_trace *trac
 {
     char path[TEST_PATH];
     make_file(path, text, size);
-    *error = (kvca_error){.status = KVCA_OK};
+    *error = (kvca_error){.size = sizeof(kvca_error), .status = KVCA_OK};
     kvca_status status = replay_trace_load(path, trace, error);
     assert_int_equal(unlink(path), 0);
     if (status != KVCA_OK) {
@@ -210,7 +210,7 @@ static void text_is_read(void **state)
 {
     const struct readable *row = *state;
     struct replay_trace trace;
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     if (load(row->text, strlen(row->text), &trace, &error) != KVCA_OK) {
         fail_msg("refused: %s", error.message);
     }
@@ -390,7 +390,7 @@ static void text_is_refused(void **state)
 {
     const struct faulty *row = *state;
     struct replay_trace trace = {.count = 7};
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     assert_true(is_of_text(load(row->text, strlen(row->text), &trace, &error)));
     print_message("%s\n", error.message);
     assert_true(is_of_text(error.status));
@@ -419,7 +419,7 @@ static void null_characters_are_refused(void **state)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct replay_trace trace;
-        kvca_error error;
+        kvca_error error = {.size = sizeof error};
         assert_true(is_of_text(load(rows[i].text, rows[i].size, &trace, &error)));
         if (strncmp(error.message, rows[i].message, strlen(rows[i].message)) != 0) {
             fail_msg("%s", error.message);
@@ -438,7 +438,7 @@ static void cut_objects_are_refused(void **state)
         assert_non_null(text);
         memcpy(text, whole, length);
         struct replay_trace trace;
-        kvca_error error;
+        kvca_error error = {.size = sizeof error};
         kvca_status status = replay_trace_read(text, length, "t", &trace, &error);
         free(text);
         if (status != KVCA_ERR_YAML || error.line != 2 || error.column > length - strlen(SOUND) + 1) {
@@ -460,7 +460,7 @@ static void longest_lines_are_read(void **state)
     text[OTHERS - 1] = ' ';
     size_t start = strlen(SOUND);
     struct replay_trace trace;
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     text[start + MOST_BYTES - 1] = '}';
     assert_int_equal(replay_trace_read(text, start + MOST_BYTES, "t", &trace, &error), KVCA_OK);
     assert_int_equal(trace.count, 2);
@@ -486,7 +486,7 @@ static void unreadable_files_are_refused(void **state)
 {
     (void)state;
     struct replay_trace trace;
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     assert_int_equal(replay_trace_load("/nonexistent/trace", &trace, &error), KVCA_ERR_FILE);
     assert_string_equal(error.message, "/nonexistent/trace: cannot read this file: No such file or directory");
 }
@@ -503,7 +503,7 @@ static void standard_input_is_read(void **state)
     assert_true(kept >= 0);
     assert_true(dup2(fileno(file), STDIN_FILENO) >= 0);
     struct replay_trace trace;
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     kvca_status status = replay_trace_load("-", &trace, &error);
     assert_true(dup2(kept, STDIN_FILENO) >= 0);
     close(kept);
@@ -525,7 +525,7 @@ static void large_traces_are_sorted(void **state)
         used += (size_t)snprintf(text + used, room - used, "%d,%d,1\n", (REQUESTS - 1 - i) / 2, i);
     }
     struct replay_trace trace;
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     kvca_status status = load(text, used, &trace, &error);
     free(text);
     assert_int_equal(status, KVCA_OK);
@@ -541,7 +541,7 @@ static void large_traces_are_sorted(void **state)
 static struct replay_trace synthesize(const char *spec)
 {
     struct replay_trace trace;
-    kvca_error error;
+    kvca_error error = {.size = sizeof error};
     if (replay_trace_synthesize(spec, &trace, &error) != KVCA_OK) {
         fail_msg("%s", error.message);
     }
@@ -750,7 +750,7 @@ static void faulty_specs_are_refused(void **state)
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct replay_trace trace = {.count = 7};
-        kvca_error error;
+        kvca_error error = {.size = sizeof error};
         char message[1024];
         snprintf(message, sizeof message, "--synthetic:1:%zu: %s", rows[i].column, rows[i].message);
         assert_int_equal(replay_trace_synthesize(rows[i].spec, &trace, &error), KVCA_ERR_CONFIG);

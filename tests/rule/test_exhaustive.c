@@ -50,11 +50,12 @@ static void check_set(struct subject *subject, const struct rank_set *set)
 {
     struct reference reference = reference_select(&subject->params, set, NULL);
     kvca_ranks ranks = ranks_of(set);
-    kvca_request request = {.blocks = set->request_blocks,
+    kvca_request request = {.size = sizeof request,
+                            .blocks = set->request_blocks,
                             .preferred_taint_multiplier = set->preferred_taint_multiplier};
-    kvca_selection picked;
-    kvca_selection listed;
-    kvca_selection placed;
+    kvca_selection picked = {.size = sizeof picked};
+    kvca_selection listed = {.size = sizeof listed};
+    kvca_selection placed = {.size = sizeof placed};
     kvca_booking booking;
     size_t rows[MOST];
     rebook_set(subject->pools[set->count], set);
@@ -118,7 +119,8 @@ static void sets_of_up_to_three_ranks_match_the_witness(void **state)
     size_t sets = 0;
     for (size_t number = 0; number < all; number++) {
         size_t rest = number;
-        kvca_params params = {.capacity_fraction = FRACTIONS[take_digit(&rest, COUNT(FRACTIONS))],
+        kvca_params params = {.size = sizeof params,
+                              .capacity_fraction = FRACTIONS[take_digit(&rest, COUNT(FRACTIONS))],
                               .count_priority = PRIORITIES[take_digit(&rest, COUNT(PRIORITIES))],
                               .decode_active_request_weight = WEIGHTS[take_digit(&rest, COUNT(WEIGHTS))],
                               .capacity_blocks = CAPACITY_BLOCKS[take_digit(&rest, COUNT(CAPACITY_BLOCKS))]};

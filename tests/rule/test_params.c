@@ -12,22 +12,22 @@ static void parameters_are_checked(void **state)
         kvca_status status;
     } rows[] = {
         {KVCA_PARAMS_DEFAULT, KVCA_OK},
-        {{DBL_TRUE_MIN, true, 0.0, 0}, KVCA_OK},
-        {{1.0, false, DBL_MAX, UINT64_MAX}, KVCA_OK},
-        {{KVCA_NO_CAPACITY_FILTER, true, DBL_TRUE_MIN, 1}, KVCA_OK},
-        {{1.0, true, -0.0, 0}, KVCA_OK},
-        {{0.0, true, 0.0, 0}, KVCA_ERR_CAPACITY_FRACTION},
-        {{-0.0, true, 0.0, 0}, KVCA_ERR_CAPACITY_FRACTION},
-        {{-0.5, true, 0.0, 0}, KVCA_ERR_CAPACITY_FRACTION},
-        {{1.0 + DBL_EPSILON, true, 0.0, 0}, KVCA_ERR_CAPACITY_FRACTION},
-        {{95.0, true, 0.0, 0}, KVCA_ERR_CAPACITY_FRACTION},
-        {{DBL_MAX, true, 0.0, 0}, KVCA_ERR_CAPACITY_FRACTION},
-        {{-(double)INFINITY, true, 0.0, 0}, KVCA_ERR_CAPACITY_FRACTION},
-        {{(double)NAN, true, 0.0, 0}, KVCA_ERR_CAPACITY_FRACTION},
-        {{1.0, true, -DBL_TRUE_MIN, 0}, KVCA_ERR_DECODE_ACTIVE_REQUEST_WEIGHT},
-        {{1.0, true, (double)INFINITY, 0}, KVCA_ERR_DECODE_ACTIVE_REQUEST_WEIGHT},
-        {{1.0, true, (double)NAN, 0}, KVCA_ERR_DECODE_ACTIVE_REQUEST_WEIGHT},
-        {{0.0, true, -1.0, 0}, KVCA_ERR_CAPACITY_FRACTION},
+        {PARAMS(DBL_TRUE_MIN, true, 0.0, 0), KVCA_OK},
+        {PARAMS(1.0, false, DBL_MAX, UINT64_MAX), KVCA_OK},
+        {PARAMS(KVCA_NO_CAPACITY_FILTER, true, DBL_TRUE_MIN, 1), KVCA_OK},
+        {PARAMS(1.0, true, -0.0, 0), KVCA_OK},
+        {PARAMS(0.0, true, 0.0, 0), KVCA_ERR_CAPACITY_FRACTION},
+        {PARAMS(-0.0, true, 0.0, 0), KVCA_ERR_CAPACITY_FRACTION},
+        {PARAMS(-0.5, true, 0.0, 0), KVCA_ERR_CAPACITY_FRACTION},
+        {PARAMS(1.0 + DBL_EPSILON, true, 0.0, 0), KVCA_ERR_CAPACITY_FRACTION},
+        {PARAMS(95.0, true, 0.0, 0), KVCA_ERR_CAPACITY_FRACTION},
+        {PARAMS(DBL_MAX, true, 0.0, 0), KVCA_ERR_CAPACITY_FRACTION},
+        {PARAMS(-(double)INFINITY, true, 0.0, 0), KVCA_ERR_CAPACITY_FRACTION},
+        {PARAMS((double)NAN, true, 0.0, 0), KVCA_ERR_CAPACITY_FRACTION},
+        {PARAMS(1.0, true, -DBL_TRUE_MIN, 0), KVCA_ERR_DECODE_ACTIVE_REQUEST_WEIGHT},
+        {PARAMS(1.0, true, (double)INFINITY, 0), KVCA_ERR_DECODE_ACTIVE_REQUEST_WEIGHT},
+        {PARAMS(1.0, true, (double)NAN, 0), KVCA_ERR_DECODE_ACTIVE_REQUEST_WEIGHT},
+        {PARAMS(0.0, true, -1.0, 0), KVCA_ERR_CAPACITY_FRACTION},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         print_message("row %zu: capacity_fraction %g, weight %g\n", i, rows[i].params.capacity_fraction,
@@ -70,8 +70,8 @@ static const struct {
 static void check_refused(const kvca_ranks *ranks, size_t faulty, kvca_status status)
 {
     kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
-    kvca_selection selection;
-    kvca_explanation explanation;
+    kvca_selection selection = {.size = sizeof selection};
+    kvca_explanation explanation = {.size = sizeof explanation};
     size_t rows[3];
     unsigned char before[sizeof explanation];
     memset(&selection, 0xa5, sizeof selection);
@@ -83,7 +83,7 @@ static void check_refused(const kvca_ranks *ranks, size_t faulty, kvca_status st
     assert_int_equal(kvca_tie_set(policy, ranks, rows, 3, &selection), status);
     assert_memory_equal(&selection, before, sizeof selection);
     assert_memory_equal(rows, before, sizeof rows);
-    const kvca_selection first = {.row = 0};
+    const kvca_selection first = {.size = sizeof first, .row = 0};
     assert_int_equal(kvca_explain(kvca_policy_params(policy), ranks, &first, faulty, &explanation), status);
     assert_memory_equal(&explanation, before, sizeof explanation);
     kvca_policy_free(policy);
@@ -107,7 +107,8 @@ static void faulty_multipliers_are_refused_by_row(void **state)
     for (size_t i = 0; i < COUNT(FAULTY_MULTIPLIERS); i++) {
         const double *multipliers = FAULTY_MULTIPLIERS[i].multipliers;
         print_message("multipliers %g %g %g\n", multipliers[0], multipliers[1], multipliers[2]);
-        kvca_ranks ranks = {.count = 3,
+        kvca_ranks ranks = {.size = sizeof ranks,
+                            .count = 3,
                             .decode_cost_blocks = SOME,
                             .active_requests = SOME,
                             .preferred_taint_multiplier = multipliers};
@@ -124,7 +125,7 @@ static void sound_columns_are_accepted(void **state)
     (void)state;
     const double multipliers[] = {DBL_TRUE_MIN, 1.0, DBL_MAX};
     size_t row = 77;
-    kvca_ranks ranks = {.count = 3, .decode_cost_blocks = SOME, .active_requests = SOME};
+    kvca_ranks ranks = {.size = sizeof ranks, .count = 3, .decode_cost_blocks = SOME, .active_requests = SOME};
     assert_int_equal(kvca_ranks_validate(&ranks, &row), KVCA_OK);
     ranks.preferred_taint_multiplier = multipliers;
     assert_int_equal(kvca_ranks_validate(&ranks, &row), KVCA_OK);
@@ -137,12 +138,13 @@ static void pick_with_a_faulty_multiplier_explains_nothing(void **state)
 {
     (void)state;
     kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
-    kvca_ranks ranks = {.count = 3,
+    kvca_ranks ranks = {.size = sizeof ranks,
+                        .count = 3,
                         .decode_cost_blocks = SOME,
                         .active_requests = SOME,
                         .preferred_taint_multiplier = (const double[]){1.0, 1.0, 0.0}};
-    const kvca_selection picked = {.row = 2};
-    kvca_explanation explanation;
+    const kvca_selection picked = {.size = sizeof picked, .row = 2};
+    kvca_explanation explanation = {.size = sizeof explanation};
     assert_int_equal(kvca_explain(kvca_policy_params(policy), &ranks, &picked, 0, &explanation),
                      KVCA_ERR_PREFERRED_TAINT_MULTIPLIER);
     kvca_policy_free(policy);
@@ -154,7 +156,8 @@ static void faulty_multiplier_on_a_full_rank_is_refused(void **state)
     (void)state;
     const uint64_t blocks[] = {1, 1000, 1};
     const uint64_t capacity[] = {10, 10, 10};
-    kvca_ranks ranks = {.count = 3,
+    kvca_ranks ranks = {.size = sizeof ranks,
+                        .count = 3,
                         .decode_cost_blocks = blocks,
                         .active_requests = SOME,
                         .total_kv_blocks = capacity,
@@ -167,9 +170,9 @@ static void null_pointers_are_refused(void **state)
     (void)state;
     const kvca_params params = KVCA_PARAMS_DEFAULT;
     kvca_policy *policy = make_policy(params);
-    kvca_ranks ranks = {.count = 3, .decode_cost_blocks = SOME, .active_requests = SOME};
-    kvca_selection selection = {.row = 0};
-    kvca_explanation explanation;
+    kvca_ranks ranks = {.size = sizeof ranks, .count = 3, .decode_cost_blocks = SOME, .active_requests = SOME};
+    kvca_selection selection = {.size = sizeof selection, .row = 0};
+    kvca_explanation explanation = {.size = sizeof explanation};
     size_t rows[3];
     assert_int_equal(kvca_params_validate(NULL), KVCA_ERR_NULL);
     assert_int_equal(kvca_policy_new(NULL, &policy), KVCA_ERR_NULL);

@@ -108,7 +108,7 @@ static void check_draws(kvca_policy *policy, const struct vector *vector)
     kvca_ranks ranks = ranks_of(&vector->set);
     bool reached[MOST_RANKS] = {false};
     for (size_t i = 0; i < 64 * vector->ties; i++) {
-        kvca_selection selection;
+        kvca_selection selection = {.size = sizeof selection};
         assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
         assert_true(vector->tied[selection.row]);
         reached[selection.row] = true;
@@ -122,7 +122,7 @@ static void check_explanations(const kvca_policy *policy, const struct vector *v
     kvca_ranks ranks = ranks_of(&vector->set);
     size_t fits = 0;
     for (size_t row = 0; row < ranks.count; row++) {
-        kvca_explanation explanation;
+        kvca_explanation explanation = {.size = sizeof explanation};
         assert_int_equal(kvca_explain(kvca_policy_params(policy), &ranks, selection, row, &explanation), KVCA_OK);
         assert_int_equal(explanation.reason == KVCA_REASON_TIED, vector->tied[row]);
         assert_int_equal(explanation.fits, explanation.decode_cost_blocks <= explanation.limit);
@@ -138,7 +138,7 @@ static void boundary_vector_matches_reference_tie_set(void **state)
     kvca_policy *policy = make_policy(vector->params);
     struct warnings warnings = {.set = &vector->set};
     assert_int_equal(kvca_policy_set_warning(policy, count_warning, &warnings), KVCA_OK);
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     check_tie_set(policy, vector, &selection);
     check_draws(policy, vector);
     check_explanations(policy, vector, &selection);
@@ -154,8 +154,8 @@ static void columns_may_be_missing(void **state)
     kvca_policy *policy = make_policy((kvca_params)KVCA_PARAMS_DEFAULT);
     const uint64_t blocks[] = {7, 5, 5};
     const uint64_t requests[] = {1, 2, 1};
-    kvca_ranks ranks = {.count = 3, .decode_cost_blocks = blocks, .active_requests = requests};
-    kvca_selection selection;
+    kvca_ranks ranks = {.size = sizeof ranks, .count = 3, .decode_cost_blocks = blocks, .active_requests = requests};
+    kvca_selection selection = {.size = sizeof selection};
     assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
     assert_int_equal(selection.row, 2);
     assert_int_equal(selection.outcome, KVCA_FIT);
@@ -200,7 +200,7 @@ static void without_filter_and_count_ties_are_by_cost(void **state)
         }
         kvca_policy *policy = make_policy(params);
         kvca_ranks ranks = ranks_of(&set);
-        kvca_selection selection;
+        kvca_selection selection = {.size = sizeof selection};
         size_t rows[MOST_RANKS];
         assert_int_equal(kvca_tie_set(policy, &ranks, rows, COUNT(rows), &selection), KVCA_OK);
         kvca_policy_free(policy);
@@ -224,10 +224,10 @@ static void unsound_multiplier_is_found_in_any_row(void **state)
 {
     (void)state;
     static const double unsound[] = {0.0, -0.0, -1.0, -DBL_TRUE_MIN, HUGE_VAL, -HUGE_VAL, (double)NAN, -(double)NAN};
-    const kvca_selection untouched = {.row = 12345, .fits = 678};
+    const kvca_selection untouched = {.size = sizeof untouched, .row = 12345, .fits = 678};
     uint64_t random = 5;
     for (size_t round = 0; round < rounds(20000); round++) {
-        kvca_params params;
+        kvca_params params = {.size = sizeof params};
         struct rank_set set = {0};
         fill_at_boundaries(&set, &params, &random);
         size_t row = (size_t)random_below(&random, set.count);
@@ -271,7 +271,7 @@ static void never_fails_and_prefers_ranks_that_fit(void **state)
         }
         kvca_policy *policy = make_policy(params);
         kvca_ranks ranks = ranks_of(&set);
-        kvca_selection selection;
+        kvca_selection selection = {.size = sizeof selection};
         assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
         kvca_policy_free(policy);
         bool right = selection.fits == fits && (selection.outcome == KVCA_FIT) == (fits > 0) &&
@@ -302,10 +302,13 @@ static void reported_capacity_goes_before_the_parameter(void **state)
         params.capacity_blocks = rows[i].parameter;
         kvca_policy *policy = make_policy(params);
         const uint64_t zero = 0;
-        kvca_ranks ranks = {
-            .count = 1, .decode_cost_blocks = &zero, .active_requests = &zero, .total_kv_blocks = &rows[i].reported};
-        kvca_selection selection;
-        kvca_explanation explanation;
+        kvca_ranks ranks = {.size = sizeof ranks,
+                            .count = 1,
+                            .decode_cost_blocks = &zero,
+                            .active_requests = &zero,
+                            .total_kv_blocks = &rows[i].reported};
+        kvca_selection selection = {.size = sizeof selection};
+        kvca_explanation explanation = {.size = sizeof explanation};
         assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
         assert_int_equal(kvca_explain(kvca_policy_params(policy), &ranks, &selection, 0, &explanation), KVCA_OK);
         assert_int_equal(explanation.capacity, rows[i].capacity);
@@ -340,12 +343,13 @@ static void limits_are_exact(void **state)
         params.capacity_fraction = rows[i].fraction;
         kvca_policy *policy = make_policy(params);
         const uint64_t zero = 0;
-        kvca_ranks ranks = {.count = 1,
+        kvca_ranks ranks = {.size = sizeof ranks,
+                            .count = 1,
                             .decode_cost_blocks = &rows[i].limit,
                             .active_requests = &zero,
                             .total_kv_blocks = &rows[i].capacity};
-        kvca_selection selection;
-        kvca_explanation explanation;
+        kvca_selection selection = {.size = sizeof selection};
+        kvca_explanation explanation = {.size = sizeof explanation};
         assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
         assert_int_equal(selection.outcome, KVCA_FIT);
         assert_int_equal(kvca_explain(kvca_policy_params(policy), &ranks, &selection, 0, &explanation), KVCA_OK);
@@ -360,16 +364,17 @@ static void limits_are_exact(void **state)
 static void infinite_costs_tie(void **state)
 {
     (void)state;
-    kvca_params params = {KVCA_NO_CAPACITY_FILTER, false, DBL_MAX, 0};
+    kvca_params params = PARAMS(KVCA_NO_CAPACITY_FILTER, false, DBL_MAX, 0);
     kvca_policy *policy = make_policy(params);
     const uint64_t blocks[] = {1, 2, 3};
     const uint64_t requests[] = {2, 3, UINT64_MAX};
     const double multipliers[] = {DBL_TRUE_MIN, DBL_MAX, 1.0};
-    kvca_ranks ranks = {.count = 3,
+    kvca_ranks ranks = {.size = sizeof ranks,
+                        .count = 3,
                         .decode_cost_blocks = blocks,
                         .active_requests = requests,
                         .preferred_taint_multiplier = multipliers};
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     assert_int_equal(kvca_tie_set(policy, &ranks, NULL, 0, &selection), KVCA_OK);
     assert_int_equal(selection.ties, 3);
     kvca_policy_free(policy);
@@ -386,14 +391,17 @@ static void reasons_tell_the_first_criterion(void **state)
                                      KVCA_REASON_DOES_NOT_FIT, KVCA_REASON_TIED};
     const kvca_reason without_room[] = {KVCA_REASON_MORE_BLOCKS, KVCA_REASON_MORE_BLOCKS, KVCA_REASON_TIED,
                                         KVCA_REASON_MORE_BLOCKS, KVCA_REASON_MORE_BLOCKS};
-    kvca_ranks ranks = {
-        .count = 5, .decode_cost_blocks = blocks, .active_requests = requests, .total_kv_blocks = capacity};
+    kvca_ranks ranks = {.size = sizeof ranks,
+                        .count = 5,
+                        .decode_cost_blocks = blocks,
+                        .active_requests = requests,
+                        .total_kv_blocks = capacity};
     for (int over = 0; over < 2; over++) {
         ranks.request_blocks = over ? 1000 : 0;
-        kvca_selection selection;
+        kvca_selection selection = {.size = sizeof selection};
         assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
         for (size_t row = 0; row < ranks.count; row++) {
-            kvca_explanation explanation;
+            kvca_explanation explanation = {.size = sizeof explanation};
             assert_int_equal(kvca_explain(kvca_policy_params(policy), &ranks, &selection, row, &explanation),
                              KVCA_OK);
             assert_int_equal(explanation.reason, over ? without_room[row] : with_room[row]);

@@ -54,7 +54,7 @@ static bool explains(const kvca_policy *policy, const kvca_ranks *ranks, const k
     bool same = true;
     size_t fits = 0;
     for (size_t row = 0; same && row < ranks->count; row++) {
-        kvca_explanation explanation;
+        kvca_explanation explanation = {.size = sizeof explanation};
         assert_int_equal(kvca_explain(kvca_policy_params(policy), ranks, picked, row, &explanation), KVCA_OK);
         fits += explanation.fits;
         same = (explanation.reason == KVCA_REASON_TIED) == reference->tied[row] &&
@@ -79,8 +79,8 @@ static void check_selection(const kvca_params *params, const struct rank_set *se
 {
     struct reference reference = reference_select(params, set, NULL);
     kvca_policy *policy = make_policy(*params);
-    kvca_selection listed;
-    kvca_selection picked;
+    kvca_selection listed = {.size = sizeof listed};
+    kvca_selection picked = {.size = sizeof picked};
     size_t rows[MOST_RANKS];
     assert_int_equal(kvca_tie_set(policy, ranks, rows, COUNT(rows), &listed), KVCA_OK);
     assert_int_equal(kvca_select(policy, ranks, &picked), KVCA_OK);
@@ -103,7 +103,7 @@ static void selections_match_the_witness(void **state)
     (void)state;
     uint64_t random = 3;
     for (size_t round = 0; round < rounds(100000); round++) {
-        kvca_params params;
+        kvca_params params = {.size = sizeof params};
         struct rank_set set = {0};
         fill_at_boundaries(&set, &params, &random);
         kvca_ranks ranks = leave_out(&set, &random);
@@ -153,7 +153,7 @@ static void check_place(kvca_pool *pool, kvca_owner owner, const kvca_params *pa
 {
     struct reference reference = reference_select(params, set, question->candidates);
     kvca_booking booking;
-    kvca_selection selection = {.row = SIZE_MAX};
+    kvca_selection selection = {.size = sizeof selection, .row = SIZE_MAX};
     kvca_status status = kvca_pool_place(pool, owner, &question->request, &booking, &selection);
     if (reference.ties == 0) {
         if (status != KVCA_NONE_ELIGIBLE && status != KVCA_ERR_OVERFLOW) {
@@ -173,7 +173,7 @@ static void places_match_the_witness(void **state)
     (void)state;
     uint64_t random = 4;
     for (size_t round = 0; round < rounds(40000); round++) {
-        kvca_params params;
+        kvca_params params = {.size = sizeof params};
         struct rank_set set = {0};
         fill_at_boundaries(&set, &params, &random);
         kvca_ranks ranks = leave_out(&set, &random);
@@ -198,7 +198,7 @@ static struct reference ties_of(const kvca_params *params, const struct rank_set
     kvca_ranks ranks = ranks_of(set);
     kvca_policy *policy = make_policy(*params);
     size_t rows[MOST_RANKS];
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     struct reference ties = {.ties = 0};
     assert_int_equal(kvca_tie_set(policy, &ranks, rows, COUNT(rows), &selection), KVCA_OK);
     kvca_policy_free(policy);
@@ -216,7 +216,7 @@ static void the_order_of_rows_does_not_matter(void **state)
     (void)state;
     uint64_t random = 31;
     for (size_t round = 0; round < rounds(20000); round++) {
-        kvca_params params;
+        kvca_params params = {.size = sizeof params};
         struct rank_set set = {0};
         fill_at_boundaries(&set, &params, &random);
         struct change shuffled = {.set = {.count = set.count, .request_blocks = set.request_blocks}};
@@ -260,7 +260,7 @@ static void a_rank_that_does_not_fit_changes_nothing(void **state)
     uint64_t random = 32;
     size_t checked = 0;
     for (size_t round = 0; round < rounds(20000); round++) {
-        kvca_params params;
+        kvca_params params = {.size = sizeof params};
         struct rank_set set = {0};
         fill_at_boundaries(&set, &params, &random);
         size_t last = set.count - 1;
@@ -294,7 +294,7 @@ static void a_pick_stays_when_its_load_falls(void **state)
     (void)state;
     uint64_t random = 33;
     for (size_t round = 0; round < rounds(20000); round++) {
-        kvca_params params;
+        kvca_params params = {.size = sizeof params};
         struct rank_set set = {0};
         fill_at_boundaries(&set, &params, &random);
         struct reference before = ties_of(&params, &set);

@@ -59,6 +59,7 @@ static kvca_params boundary_params(uint64_t *random)
 {
     static const double fractions[] = {DBL_TRUE_MIN, 0x1p-64, 0.1, 0.29, 0.5, 0.9, 1.0, 1.0, KVCA_NO_CAPACITY_FILTER};
     return (kvca_params){
+        .size = sizeof(kvca_params),
         .capacity_fraction = fractions[random_below(random, COUNT(fractions))],
         .count_priority = random_below(random, 2) == 0,
         .decode_active_request_weight = random_below(random, 2) == 0 ? 0.0 : boundary_weight(random),
@@ -156,8 +157,8 @@ kvca_owner book_set(kvca_pool *pool, const struct rank_set *set)
     kvca_owner owner;
     assert_int_equal(kvca_pool_owner_claim(pool, 0, &owner), KVCA_OK);
     for (size_t row = 0; row < set->count; row++) {
-        kvca_rank rank = {set->worker_id[row], set->dp_rank[row], set->total_kv_blocks[row]};
-        kvca_put put;
+        kvca_rank rank = {sizeof rank, set->worker_id[row], set->dp_rank[row], set->total_kv_blocks[row]};
+        kvca_put put = {.size = sizeof put};
         assert_int_equal(kvca_pool_put(pool, &rank, &put), KVCA_OK);
         assert_int_equal(put.slot, row);
     }

@@ -6,6 +6,7 @@
 kvca_ranks ranks_of(const struct rank_set *set)
 {
     return (kvca_ranks){
+        .size = sizeof(kvca_ranks),
         .count = set->count,
         .worker_id = set->worker_id,
         .dp_rank = set->dp_rank,

@@ -18,6 +18,12 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* Initialises a kvca_params. */
+#define PARAMS(fraction, priority, weight, blocks)                                                                   \
+    {                                                                                                                \
+        sizeof(kvca_params), (fraction), (weight), (blocks), (priority)                                              \
+    }
+
 /* The largest rank set of the suites. */
 #define MOST_RANKS 200
 

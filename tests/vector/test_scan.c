@@ -112,6 +112,7 @@ static void make_scene(struct scene *scene, const struct shape *shape, enum plac
 static kvca_ranks ranks_in(const struct scene *scene)
 {
     return (kvca_ranks){
+        .size = sizeof(kvca_ranks),
         .count = scene->count,
         .decode_cost_blocks = scene->blocks,
         .active_requests = scene->requests,
@@ -123,7 +124,7 @@ static kvca_ranks ranks_in(const struct scene *scene)
 
 static kvca_policy *policy_for(const struct shape *shape)
 {
-    return make_policy((kvca_params){1.0, shape->count_priority, shape->weight, 0});
+    return make_policy((kvca_params)PARAMS(1.0, shape->count_priority, shape->weight, 0));
 }
 
 /* The row that a seed draws: every variant must draw this one. */
@@ -136,7 +137,7 @@ static size_t expected_draw(const struct scene *scene, uint64_t seed)
 static void check_scene(const struct scene *scene, kvca_policy *policy, size_t *rows, enum places places)
 {
     kvca_ranks ranks = ranks_in(scene);
-    kvca_selection selection = {.row = SIZE_MAX};
+    kvca_selection selection = {.size = sizeof selection, .row = SIZE_MAX};
     assert_int_equal(kvca_tie_set(policy, &ranks, rows, scene->count, &selection), KVCA_OK);
     bool same = selection.ties == scene->ties && memcmp(rows, scene->tied, scene->ties * sizeof *rows) == 0 &&
                 selection.row == scene->tied[0];
@@ -213,6 +214,7 @@ static void make_wanted(struct scene *scene, const struct outlook *outlook, size
 static kvca_ranks ranks_before(const struct scene *scene, const struct outlook *outlook)
 {
     return (kvca_ranks){
+        .size = sizeof(kvca_ranks),
         .count = scene->count,
         .decode_cost_blocks = scene->blocks,
         .active_requests = scene->requests,
@@ -246,7 +248,7 @@ static void check_unsound(struct scene *scene, const struct outlook *outlook, kv
     kvca_ranks ranks = ranks_before(scene, outlook);
     ranks.preferred_taint_multiplier = scene->multiplier;
     scene->multiplier[row] = HUGE_VAL;
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     kvca_status selected = kvca_select(policy, &ranks, &selection);
     kvca_status listed = kvca_tie_set(policy, &ranks, NULL, 0, &selection);
     if (selected != KVCA_ERR_PREFERRED_TAINT_MULTIPLIER || listed != selected) {
@@ -263,7 +265,7 @@ static void any_single_row_is_found(void **state)
     for (size_t i = 0; i < COUNT(outlooks); i++) {
         const struct outlook *outlook = &outlooks[i];
         uint64_t unreported = outlook->reports == NOBODY ? 0 : SMALL_CAPACITY;
-        kvca_policy *policy = make_policy((kvca_params){outlook->fraction, true, 0.3, unreported});
+        kvca_policy *policy = make_policy((kvca_params)PARAMS(outlook->fraction, true, 0.3, unreported));
         for (size_t size = 1; size <= 201; size += step) {
             scene->count = size <= 200 ? size : 1025;
             for (size_t row = 0; row < scene->count; row++) {
@@ -289,7 +291,7 @@ static void only_ties_are_drawn(void **state)
     uint64_t random = 4;
     kvca_policy *policy = policy_for(&shapes[0]);
     for (size_t i = 0; i < COUNT(counts); i++) {
-        kvca_selection selection;
+        kvca_selection selection = {.size = sizeof selection};
         assert_int_equal(kvca_policy_set_seed(policy, 7), KVCA_OK);
         make_scene(scene, &shapes[0], LAST, counts[i], &random);
         kvca_ranks untied = ranks_in(scene);
@@ -374,7 +376,7 @@ static void check_caged(const struct scene *scene, kvca_policy *policy, const st
     if (scene->shape->multipliers) {
         ranks.preferred_taint_multiplier = cage_in(&cages[5], scene->multiplier, bytes, at_end);
     }
-    kvca_selection selection;
+    kvca_selection selection = {.size = sizeof selection};
     assert_int_equal(kvca_select(policy, &ranks, &selection), KVCA_OK);
     assert_int_equal(selection.ties, scene->ties);
     assert_int_equal(kvca_tie_set(policy, &ranks, rows, scene->count, &selection), KVCA_OK);

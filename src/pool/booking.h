@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a booking is in the ledger: a part of the sum that its owner has on its slot. */
+#ifndef KVCA_BOOKING_H
+#define KVCA_BOOKING_H
+
+#include "pool/ledger.h"
+
+/* What an owner, by its index, has booked on a slot, as an entry of the journal that changes nothing. */
+struct kvca_journal kvca_pool_entry(kvca_pool *pool, uint64_t owner, uint64_t slot);
+
+/*
+ * Finds the entry that a booking is a part of. Otherwise returns what the booking is instead: KVCA_ERR_NO_BOOKING,
+ * KVCA_ERR_FOREIGN_BOOKING or KVCA_STALE.
+ */
+kvca_status kvca_pool_find_booking(kvca_pool *pool, const kvca_booking *booking, struct kvca_journal *entry);
+
+#endif
