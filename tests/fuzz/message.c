@@ -6,6 +6,7 @@
 void message_spoil(kvca_error *error)
 {
     memset(error, 0xa5, sizeof *error);
+    error->size = sizeof *error;
 }
 
 /* A character of UTF-8 that is well-formed (The Unicode Standard, table 3-7); returns its length, 0 when there is none. */

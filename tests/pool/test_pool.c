@@ -1021,7 +1021,7 @@ struct crowd {
     kvca_owner owner;
     kvca_booking held[HELD];
     uint64_t random;
-    _Alignas(8) uint64_t buffer[MANY_SLOTS * 5 + 8]; /* on 32-bit x86 they are aligned to 4 otherwise */
+    _Alignas(8) uint64_t buffer[MANY_SLOTS * 5 + 32]; /* on 32-bit x86 they are aligned to 4 otherwise */
     size_t rows[MANY_SLOTS];
 };
 
