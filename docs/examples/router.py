@@ -24,7 +24,6 @@ KVCA_REASON_HIGHER_COST, KVCA_REASON_MORE_BLOCKS = 3, 4
 
 class Sized(ctypes.Structure):
     """A structure that begins with its size."""
-    _fields_ = []
 
     def __init__(self, **fields):
         super().__init__(size=ctypes.sizeof(self), **fields)
