@@ -96,9 +96,10 @@ int main(void)
     for (int i = 0; i < started; i++) {
         pthread_join(threads[i], NULL);
     }
-    uint64_t buffer[RANKS * 5];
+    size_t bytes = kvca_pool_snapshot_bytes(router.pool);
+    void *buffer = malloc(bytes);
     kvca_snapshot snapshot = {.size = sizeof snapshot};
-    if (kvca_pool_snapshot(router.pool, buffer, sizeof buffer, &snapshot) == KVCA_OK) {
+    if (buffer && kvca_pool_snapshot(router.pool, buffer, bytes, &snapshot) == KVCA_OK) {
         uint64_t left = 0;
         for (size_t row = 0; row < snapshot.count; row++) {
             left += snapshot.ranks->decode_cost_blocks[row];
@@ -107,6 +108,7 @@ int main(void)
                " blocks still booked\n",
                snapshot.counters->placed, started, snapshot.counters->fallbacks, left);
     }
+    free(buffer);
     pthread_mutex_destroy(&router.mutex);
     kvca_pool_free(router.pool);
     return 0;

@@ -16,7 +16,7 @@
  *     if (kvca_select(policy, &ranks, &selection) == KVCA_OK)
  *         send_to(selection.row);
  *
- * (In C++17: `kvca_ranks ranks = {};`, then the fields one by one.)
+ * (In C++17: `kvca_ranks ranks = {};`, then the fields one by one, `size` first.)
  *
  * kvca_select() books nothing. Two requests that are picked for from the same columns may both be given the last room
  * of a rank: either hold a lock of your own from the call until the request is added to the columns, or let pool.h

@@ -82,6 +82,7 @@ static void make_columns(struct ranks_file *file, size_t count)
         file->total_kv_blocks[row] = 0;
         file->preferred_taint_multiplier[row] = 1.0;
     }
+    file->ranks.size = sizeof file->ranks;
     file->ranks.count = count;
     file->ranks.worker_id = file->worker_id;
     file->ranks.dp_rank = file->dp_rank;

@@ -140,6 +140,7 @@ static void decide(struct decision *decision, bool json)
     tool_must(NAME, kvca_select(policy, ranks, &decision->selection));
     tool_must(NAME, kvca_tie_set(policy, ranks, tied, ranks->count, &first));
     for (size_t row = 0; row < ranks->count; row++) {
+        explained[row].size = sizeof explained[row];
         tool_must(NAME, kvca_explain(kvca_policy_params(policy), ranks, &decision->selection, row, &explained[row]));
     }
     decision->tied = tied;
@@ -157,7 +158,8 @@ static void decide(struct decision *decision, bool json)
 static int load_and_decide(const struct arguments *arguments)
 {
     struct kvca_shown_name policy = kvca_shown_name(tool_input_name(arguments->policy_path));
-    struct decision decision = {.policy_path = policy.text, .seed = arguments->seed};
+    struct decision decision = {
+        .policy_path = policy.text, .selection = {.size = sizeof decision.selection}, .seed = arguments->seed};
     struct ranks_file file;
     kvca_error error = {.size = sizeof error};
     if (tool_read_policy(arguments->policy_path, arguments->role, &decision.policy, &error) != KVCA_OK ||

@@ -21,7 +21,7 @@ headers='-Iinclude -Isrc -Itests/eva -U__x86_64__ -U__aarch64__ -include tests/e
 # The parts of a selection return what they did, so their callers must see each answer together with its effects.
 answers=kvca_select:0,kvca_tie_set:0,kvca_view_pick:0,kvca_view_list:0,kvca_ready_pick:0,kvca_only_pick:0
 answers+=,pick:0,list:0,pick_ready:0,pick_many_ready:0,pick_eligible_ready:0,pick_by_keys:0,finish:0
-answers+=,kvca_params_validate:0,kvca_policy_new:0,kvca_pool_attach:0,lay_out:0
+answers+=,kvca_params_validate:0,kvca_params_take:0,kvca_policy_new:0,kvca_pool_attach:0,lay_out:0
 for name in pick_by pick_small pick_cost pick_packed pick_{many_,}general \
     pick_{many_,}{packed,cost}_{one_limit,capacity,any,share}; do
     answers+=,$name:0:1:2:3:4

@@ -6,6 +6,7 @@
 void message_spoil(kvca_error *error)
 {
     memset(error, 0xa5, sizeof *error);
+    error->size = sizeof *error;
 }
 
 /* Reads a well-formed UTF-8 character (The Unicode Standard, table 3-7). Returns its length, or 0 if there is none. */

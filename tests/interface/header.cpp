@@ -14,9 +14,11 @@ static bool places_in_a_pool()
     kvca_pool *pool = nullptr;
     kvca_owner owner = 0;
     kvca_rank rank = {};
+    rank.size = sizeof rank;
     rank.worker_id = 7;
     rank.total_kv_blocks = 100;
     kvca_request request = {};
+    request.size = sizeof request;
     request.blocks = kvca_blocks_for_tokens(1000, 16);
     request.only_if_fits = true;
     kvca_booking booking = {};
@@ -37,10 +39,12 @@ int main()
     const std::uint64_t blocks[] = {5, 3, 4};
     const std::uint64_t requests[] = {1, 1, 1};
     kvca_ranks ranks = {};
+    ranks.size = sizeof ranks;
     ranks.count = 3;
     ranks.decode_cost_blocks = blocks;
     ranks.active_requests = requests;
     kvca_selection selection = {};
+    selection.size = sizeof selection;
     bool picked = kvca_policy_new(&params, &policy) == KVCA_OK &&
                   kvca_select(policy, &ranks, &selection) == KVCA_OK && selection.row == 1;
     kvca_policy_free(policy);

@@ -64,7 +64,7 @@ def read_python(path, structs, enums):
     module = import_example(path)
     has, should = {}, {}
     for name, value in vars(module).items():
-        if isinstance(value, type) and issubclass(value, ctypes.Structure):
+        if isinstance(value, type) and issubclass(value, ctypes.Structure) and "_fields_" in vars(value):
             has[name] = [(kind, field) for field, kind in value._fields_]
         elif name.startswith("KVCA_"):
             has[name] = value

@@ -130,9 +130,12 @@ static unsigned place_all_kinds(uint64_t blocks)
     unsigned failed = 0;
     kvca_booking bookings[3];
     const kvca_request requests[3] = {
-        {.blocks = blocks},
-        {.blocks = blocks, .eligible = desk.eligible, .preferred_taint_multiplier = desk.multiplier},
-        {.blocks = 100000, .only_if_fits = true},
+        {.size = sizeof(kvca_request), .blocks = blocks},
+        {.size = sizeof(kvca_request),
+         .blocks = blocks,
+         .eligible = desk.eligible,
+         .preferred_taint_multiplier = desk.multiplier},
+        {.size = sizeof(kvca_request), .blocks = 100000, .only_if_fits = true},
     };
     failed += kvca_pool_place(desk.pool, desk.owner, &requests[0], &bookings[0], NULL) != KVCA_OK;
     failed += kvca_pool_place(desk.pool, desk.owner, &requests[1], &bookings[1], NULL) != KVCA_OK;

@@ -271,7 +271,8 @@ static void make_multipliers(struct model *model, struct ask *ask)
 
 static void make_ask(struct model *model, struct ask *ask)
 {
-    *ask = (struct ask){.request = {.blocks = amount(model, 30), .only_if_fits = below(model, 2) == 0}};
+    *ask = (struct ask){
+        .request = {.size = sizeof(kvca_request), .blocks = amount(model, 30), .only_if_fits = below(model, 2) == 0}};
     ask->set = set_of(model);
     ask->set.request_blocks = ask->request.blocks;
     bool restrict_slots = below(model, 2) == 0;
@@ -448,6 +449,7 @@ static void check_snapshot(struct model *model)
         }
     }
     assert_int_equal(snapshot.count, row);
+    model->counters.size = sizeof model->counters;
     assert_memory_equal(snapshot.counters, &model->counters, sizeof model->counters);
 }
 

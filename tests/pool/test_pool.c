@@ -1025,7 +1025,7 @@ struct crowd {
     kvca_owner owner;
     kvca_booking held[HELD];
     uint64_t random;
-    _Alignas(8) uint64_t buffer[MANY_SLOTS * 5 + 8]; /* on 32-bit x86 the alignment would be 4 */
+    _Alignas(8) uint64_t buffer[MANY_SLOTS * 5 + 32]; /* on 32-bit x86 the alignment would be 4 */
     size_t rows[MANY_SLOTS];
 };
 

@@ -47,10 +47,12 @@ static const struct {
     kvca_ranks ranks;
     kvca_status status;
 } FAULTY[] = {
-    {"no rows", {.count = 0, .decode_cost_blocks = SOME, .active_requests = SOME}, KVCA_ERR_NO_RANKS},
-    {"no blocks", {.count = 3, .active_requests = SOME}, KVCA_ERR_DECODE_COST_BLOCKS},
-    {"no requests", {.count = 3, .decode_cost_blocks = SOME}, KVCA_ERR_ACTIVE_REQUESTS},
-    {"all zero", {.count = 0}, KVCA_ERR_NO_RANKS},
+    {"no rows",
+     {.size = sizeof(kvca_ranks), .count = 0, .decode_cost_blocks = SOME, .active_requests = SOME},
+     KVCA_ERR_NO_RANKS},
+    {"no blocks", {.size = sizeof(kvca_ranks), .count = 3, .active_requests = SOME}, KVCA_ERR_DECODE_COST_BLOCKS},
+    {"no requests", {.size = sizeof(kvca_ranks), .count = 3, .decode_cost_blocks = SOME}, KVCA_ERR_ACTIVE_REQUESTS},
+    {"all zero", {.size = sizeof(kvca_ranks), .count = 0}, KVCA_ERR_NO_RANKS},
 };
 
 static const struct {
@@ -76,16 +78,20 @@ static void check_refused(const kvca_ranks *ranks, size_t faulty, kvca_status st
     unsigned char before[sizeof explanation];
     memset(&selection, 0xa5, sizeof selection);
     memset(&explanation, 0xa5, sizeof explanation);
+    selection.size = sizeof selection;
+    explanation.size = sizeof explanation;
+    const kvca_selection no_selection = selection;
+    const kvca_explanation no_explanation = explanation;
     memset(rows, 0xa5, sizeof rows);
     memset(before, 0xa5, sizeof before);
     assert_int_equal(kvca_select(policy, ranks, &selection), status);
-    assert_memory_equal(&selection, before, sizeof selection);
+    assert_memory_equal(&selection, &no_selection, sizeof selection);
     assert_int_equal(kvca_tie_set(policy, ranks, rows, 3, &selection), status);
-    assert_memory_equal(&selection, before, sizeof selection);
+    assert_memory_equal(&selection, &no_selection, sizeof selection);
     assert_memory_equal(rows, before, sizeof rows);
     const kvca_selection first = {.size = sizeof first, .row = 0};
     assert_int_equal(kvca_explain(kvca_policy_params(policy), ranks, &first, faulty, &explanation), status);
-    assert_memory_equal(&explanation, before, sizeof explanation);
+    assert_memory_equal(&explanation, &no_explanation, sizeof explanation);
     kvca_policy_free(policy);
 }
 

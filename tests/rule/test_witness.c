@@ -122,7 +122,7 @@ struct question {
 static void ask(kvca_pool *pool, const struct rank_set *set, bool multipliers, struct question *question,
                 uint64_t *random)
 {
-    *question = (struct question){.request = {.blocks = set->request_blocks}};
+    *question = (struct question){.request = {.size = sizeof(kvca_request), .blocks = set->request_blocks}};
     question->request.only_if_fits = random_below(random, 4) == 0;
     question->request.preferred_taint_multiplier = multipliers ? set->preferred_taint_multiplier : NULL;
     bool all_eligible = random_below(random, 2) == 0;

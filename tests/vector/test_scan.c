@@ -230,7 +230,7 @@ static void check_wins(const struct scene *scene, const struct outlook *outlook,
     kvca_ranks ranks = ranks_before(scene, outlook);
     ranks.preferred_taint_multiplier = scaled ? scene->multiplier : NULL;
     size_t fits = outlook->reports == NOBODY ? scene->count : 1;
-    kvca_selection told[2];
+    kvca_selection told[2] = {{.size = sizeof told[0]}, {.size = sizeof told[1]}};
     assert_int_equal(kvca_select(policy, &ranks, &told[0]), KVCA_OK);
     assert_int_equal(kvca_tie_set(policy, &ranks, NULL, 0, &told[1]), KVCA_OK);
     for (size_t i = 0; i < 2; i++) {
