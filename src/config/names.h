@@ -3,12 +3,14 @@
 #ifndef KVCA_NAMES_H
 #define KVCA_NAMES_H
 
-#include "config/document.h"
+#include <stddef.h>
+
+#include <kvca/kvca.h>
 
 struct kvca_name {
     const char *text; /* borrowed */
     size_t length;
-    size_t node; /* index into kvca_document.nodes */
+    size_t node; /* what the name stands for: the index of a node in its document */
     struct kvca_name *next;
 };
 

@@ -8,6 +8,7 @@
  *     zone.c        the shared memory of a zone, its lock, and what a reload changes in it
  *     owners.c      which process has booked what, and who gives it back when it dies
  *     demand.c      how many tokens a request takes, and so how many KV blocks
+ *     request.c     what is kept for a request, and the end of its booking
  *     peer.c        a request gets a rank, and gives it back
  *     reject.c      the answer to a request that no rank has room for
  *     growth.c      bookings that grow with streamed output
@@ -181,11 +182,18 @@ bool ngx_http_kvca_number(const ngx_str_t *text, uint64_t *number);
 uint64_t ngx_http_kvca_blocks(const ngx_http_kvca_srv_conf_t *conf, uint64_t tokens);
 ngx_int_t ngx_http_kvca_estimate(ngx_http_request_t *r, ngx_http_kvca_request_t *request);
 
-/* peer.c; the kvca request of an nginx request is NULL if it did not go through one of our upstreams */
+/* request.c */
+/* From here on it is found, and nothing stays booked when it ends. */
+ngx_int_t ngx_http_kvca_keep_request(ngx_http_request_t *r, ngx_http_kvca_request_t *request);
+/* NULL for a request that did not go through an upstream of ours. */
+ngx_http_kvca_request_t *ngx_http_kvca_request_of(ngx_http_request_t *r);
+/* Ends its booking, if it has one. */
+void ngx_http_kvca_release(ngx_http_kvca_request_t *request);
+
+/* peer.c */
 ngx_int_t ngx_http_kvca_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *us);
 ngx_int_t ngx_http_kvca_get_peer(ngx_peer_connection_t *pc, void *data);
 void ngx_http_kvca_free_peer(ngx_peer_connection_t *pc, void *data, ngx_uint_t state);
-ngx_http_kvca_request_t *ngx_http_kvca_request_of(ngx_http_request_t *r);
 
 /* reject.c */
 ngx_int_t ngx_http_kvca_reject(ngx_http_kvca_request_t *request);

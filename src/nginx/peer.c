@@ -86,19 +86,7 @@ static kvca_status place(ngx_http_kvca_request_t *request, kvca_selection *selec
     return status;
 }
 
-static void release(ngx_http_kvca_request_t *request)
-{
-    ngx_http_kvca_zone_t *zone = request->conf->zone;
-    if (request->booking.owner == 0) {
-        return;
-    }
-    ngx_http_kvca_lock(zone);
-    (void)kvca_pool_release(zone->pool, &request->booking); /* stale if this process was taken for dead */
-    ngx_http_kvca_unlock(zone);
-    request->booking = (kvca_booking){0};
-}
-
-/* Takes a connection of the peer. Fails if other processes took its last one in the meantime. */
+/* Takes a connection of the peer, unless other processes took its last one meanwhile. */
 static bool take_connection(ngx_http_kvca_request_t *request, ngx_http_upstream_rr_peer_t *peer)
 {
     ngx_http_upstream_rr_peers_t *peers = request->rrp.peers;
@@ -184,7 +172,7 @@ static ngx_int_t get_booked(ngx_peer_connection_t *pc, ngx_http_kvca_request_t *
             request->booked = request->booking.blocks;
             return connect_to(pc, peer);
         }
-        release(request);
+        ngx_http_kvca_release(request);
         set_eligible(request, slot, false);
     }
     if (status == KVCA_ERR_OWNER) { /* this process was taken for dead */
@@ -213,21 +201,14 @@ ngx_int_t ngx_http_kvca_get_peer(ngx_peer_connection_t *pc, void *data)
 void ngx_http_kvca_free_peer(ngx_peer_connection_t *pc, void *data, ngx_uint_t state)
 {
     ngx_http_kvca_request_t *request = data;
-    release(request);
+    ngx_http_kvca_release(request);
     ngx_http_upstream_free_round_robin_peer(pc, &request->rrp, state);
-}
-
-/* nginx gives every peer back before this runs. If it ever does not, nothing stays booked. */
-static void clean_up(void *data)
-{
-    release(data);
 }
 
 ngx_int_t ngx_http_kvca_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *us)
 {
     ngx_http_kvca_request_t *request = ngx_pcalloc(r->pool, sizeof *request);
-    ngx_pool_cleanup_t *cleanup = ngx_pool_cleanup_add(r->pool, 0);
-    if (!request || !cleanup) {
+    if (!request) {
         return NGX_ERROR;
     }
     request->request = r;
@@ -240,19 +221,5 @@ ngx_int_t ngx_http_kvca_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_c
     }
     r->upstream->peer.get = ngx_http_kvca_get_peer;
     r->upstream->peer.free = ngx_http_kvca_free_peer;
-    cleanup->handler = clean_up;
-    cleanup->data = request;
-    ngx_http_set_ctx(r, request, ngx_http_kvca_module);
-    return NGX_OK;
-}
-
-/* An internal redirect, such as one by error_page, clears the contexts of modules. The clean-up handler remains. */
-ngx_http_kvca_request_t *ngx_http_kvca_request_of(ngx_http_request_t *r)
-{
-    ngx_http_kvca_request_t *request = ngx_http_get_module_ctx(r, ngx_http_kvca_module);
-    for (ngx_pool_cleanup_t *cleanup = r->pool->cleanup; !request && cleanup; cleanup = cleanup->next) {
-        ngx_http_kvca_request_t *other = cleanup->handler == clean_up ? cleanup->data : NULL;
-        request = other && other->request == r ? other : NULL;
-    }
-    return request;
+    return ngx_http_kvca_keep_request(r, request);
 }

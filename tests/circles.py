@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""No circles among files or folders: circles.py ROOT BUILD [NM]
+
+A file is x.c together with x.h of its folder, under src/ or bench/. File A needs file B when A includes B's header, or when
+A's object uses a function or a variable that B's object defines, which NM tells. A folder needs another when a file in it
+does. The check prints each circle as a chain, with the reason for each step, and fails. It also fails when more than
+MOST_IN_SRC files stand directly in src/.
+"""
+import collections
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+TREES = ["src", "bench"]
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
+MOST_IN_SRC = 6
+
+# By this nginx knows a module, and each of the module's files its own data: a name, though it also holds what nginx calls.
+NAMES = {"ngx_http_kvca_module"}
+
+# Circles that are known and not broken yet, each as all of its members.
+KNOWN_FILES = [
+    frozenset({"bench/check", "bench/measure", "bench/trial"}),
+    frozenset({
+        "src/policy/policy", "src/rule/params", "src/rule/select", "src/vector/avx2", "src/vector/avx512",
+        "src/vector/pick", "src/vector/rule", "src/vector/scan", "src/vector/variant",
+    }),
+    frozenset({"src/pool/ranks", "src/pool/repair"}),
+    frozenset({
+        "src/replay/report", "src/tool/check", "src/tool/decision_json", "src/tool/decision_text", "src/tool/json",
+        "src/tool/main", "src/tool/replay", "src/tool/select",
+    }),
+]
+KNOWN_FOLDERS = [
+    frozenset({"src/policy", "src/rule", "src/vector"}),
+    frozenset({"src/replay", "src/tool"}),
+]
+
+
+def folder_of(file):
+    return file.rpartition("/")[0]
+
+
+class Graph:
+    """Who needs whom, and why."""
+
+    def __init__(self):
+        self.needs = collections.defaultdict(lambda: collections.defaultdict(list))  # [who][whom]: reasons
+
+    def add(self, who, whom, reason):
+        if who != whom:
+            self.needs[who][whom].append(reason)
+
+    def folders(self):
+        graph = Graph()
+        for who, needed in self.needs.items():
+            for whom in needed:
+                graph.add(folder_of(who), folder_of(whom), f"{who} needs {whom}")
+        return graph
+
+    def way(self, start, end):
+        """The shortest way of at least one step: [start, ..., end], or None."""
+        before, queue = {}, collections.deque([start])
+        while queue:
+            who = queue.popleft()
+            for whom in sorted(self.needs.get(who, ())):
+                if whom not in before:
+                    before[whom] = who
+                    queue.append(whom)
+        if end not in before:
+            return None
+        way = [end, before[end]]
+        while way[-1] != start:
+            way.append(before[way[-1]])
+        return way[::-1]
+
+    def circles(self):
+        """Sets of all that need each other, each with the shortest chain in it."""
+        chains = {}
+        for who in sorted(self.needs):
+            chain = self.way(who, who)
+            if chain:
+                members = frozenset(whom for whom in list(self.needs) if self.way(who, whom) and self.way(whom, who))
+                chains[members] = min(chains.get(members, chain), chain, key=len)
+        return chains
+
+    def tell(self, kind, members, chain):
+        print(f"{kind} of " + ", ".join(sorted(members)))
+        for who, whom in zip(chain, chain[1:]):
+            reasons = sorted(set(self.needs[who][whom]))
+            more = f" and {len(reasons) - 3} more" if len(reasons) > 3 else ""
+            print(f"    {who} -> {whom}: " + ", ".join(reasons[:3]) + more)
+
+
+def file_of(root, path):
+    """"src/pool/place" for .../src/pool/place.c; None for what is not under TREES."""
+    try:
+        inside = path.resolve().relative_to(root)
+    except ValueError:
+        return None
+    return inside.with_suffix("").as_posix() if inside.parts[0] in TREES else None
+
+
+def add_includes(graph, root):
+    for path in (path for tree in TREES for path in (root / tree).rglob("*.[ch]")):
+        for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            header = next((place / name for place in (path.parent, root / "src") if (place / name).exists()), None)
+            if header:
+                graph.add(file_of(root, path), file_of(root, header), f"includes {name}")
+
+
+def objects(root, build):
+    """The file of each object that is built. A file may have several, one in each program."""
+    found = {}
+    for command in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+        name = file_of(root, pathlib.Path(command["directory"], command["file"]))
+        built = pathlib.Path(command["directory"], command["output"])
+        if name and built.exists():
+            found[str(built)] = name
+    return found
+
+
+def add_symbols(graph, root, build, nm):
+    """Returns the files whose objects were read."""
+    files = objects(root, build)
+    defined, used = collections.defaultdict(set), collections.defaultdict(set)  # [symbol]: files
+    table = subprocess.run([nm, "-A", "-g", "-P", *files], check=True, stdout=subprocess.PIPE, text=True).stdout
+    for built, symbol, kind in re.findall(r"^(.*): (\S+) (\S)", table, re.M):
+        (used if kind in "Uvw" else defined)[symbol].add(files[built])
+    for symbol in set(used) - NAMES:
+        for who in used[symbol]:
+            for whom in defined[symbol]:
+                graph.add(who, whom, f"uses {symbol}")
+    return set(files.values())
+
+
+def faults_of(graph, known, all_seen):
+    """Prints the circles; returns how many are not known, or known but gone. Where not all is seen, a part is known too."""
+    circles, faults = graph.circles(), 0
+    for members, chain in circles.items():
+        is_known = any(members <= listed for listed in known)
+        faults += not is_known
+        graph.tell("known circle" if is_known else "circle", members, chain)
+    for listed in known:
+        if listed not in circles and all_seen(listed):
+            faults += 1
+            print("listed here as a known circle, but it is none: " + ", ".join(sorted(listed)))
+    return faults
+
+
+def test_itself():
+    """On a small graph, of which all is known."""
+    graph = Graph()
+    for who, whom in ["ab", "bc", "ca", "cd", "de"]:
+        graph.add(f"src/{who}/x", f"src/{whom}/x", "made up")
+    graph.add("src/d/x", "src/d/x", "itself")
+    assert graph.circles() == {frozenset({"src/a/x", "src/b/x", "src/c/x"}): ["src/a/x", "src/b/x", "src/c/x", "src/a/x"]}
+    assert list(graph.folders().circles()) == [frozenset({"src/a", "src/b", "src/c"})]
+    graph.add("src/d/y", "src/c/x", "made up")  # no circle of files, but one of folders
+    assert len(graph.circles()) == 1
+    assert list(graph.folders().circles()) == [frozenset({"src/a", "src/b", "src/c", "src/d"})]
+
+
+def main():
+    test_itself()
+    root, build = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
+    graph = Graph()
+    add_includes(graph, root)
+    files = {file_of(root, path) for tree in TREES for path in (root / tree).rglob("*.c")}
+    read = add_symbols(graph, root, build, sys.argv[3]) if len(sys.argv) > 3 else set()
+    unread = files - read
+    if unread:
+        print("by their includes alone, for want of nm or of objects: " + ", ".join(sorted(unread)))
+    faults = faults_of(graph, KNOWN_FILES, lambda members: not members & unread)
+    faults += faults_of(graph.folders(), KNOWN_FOLDERS, lambda folders: not folders & set(map(folder_of, unread)))
+    in_src = [path.name for path in (root / "src").iterdir() if path.is_file()]
+    if len(in_src) > MOST_IN_SRC:
+        faults += 1
+        print(f"more than {MOST_IN_SRC} files directly in src/: " + ", ".join(sorted(in_src)))
+    print(f"{len(files)} C files, {faults} faults")
+    return 1 if faults or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
