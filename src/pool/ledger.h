@@ -226,9 +226,6 @@ static inline void kvca_pool_heal(kvca_pool *pool)
     }
 }
 
-/* Frees a slot whose rank drains and has no request left. The pool is dirty before and after. */
-void kvca_pool_free_if_drained(kvca_pool *pool, uint32_t slot);
-
 /* The smallest request that does not fit, or UINT32_MAX if that is past it; 0 where the slot takes none. */
 static inline uint32_t kvca_pool_room(kvca_pool *pool, uint64_t slot, uint64_t blocks)
 {
@@ -256,12 +253,6 @@ static inline void kvca_pool_set_totals(kvca_pool *pool, uint64_t slot, uint64_t
                kvca_packed_key(kvca_pool_terms(pool)->count_priority, blocks, requests));
     kvca_store_half(&ready->room[slot % KVCA_GROUP], kvca_pool_room(pool, slot, blocks));
 }
-
-/* Works out what follows from the state and capacity of a slot, and from the parameters. Dirty before and after. */
-void kvca_pool_update_slot(kvca_pool *pool, uint64_t slot);
-
-/* Adds a rank to the index, which has room. */
-void kvca_pool_index_add(kvca_pool *pool, uint32_t slot);
 
 /* The index that an owner's handle names; false when this pool has none such. */
 static inline bool kvca_owner_index(kvca_pool *pool, kvca_owner owner, uint64_t *index)

@@ -3,7 +3,9 @@
  * A pool after a death: the journal is redone, and what follows from the truth is rebuilt from it. A death in the
  * middle of this leaves the pool dirty still, and the next repair begins anew.
  */
+#include "pool/index.h"
 #include "pool/ledger.h"
+#include "pool/slots.h"
 
 static void redo_booking(kvca_pool *pool)
 {

@@ -37,7 +37,7 @@
 #define KVCA_KERNEL_H
 
 #include "rule/random.h"
-#include "vector/vector.h"
+#include "vector/view.h"
 
 #define GROUP KVCA_GROUP
 #define CHUNK_GROUPS                                                                                                 \

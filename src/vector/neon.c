@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel for processors with the vectors of lanes_neon.h. */
-#include "vector/vector.h"
+#include "vector/view.h"
 
 #if defined(__aarch64__)
 
