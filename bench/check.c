@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Before anything is timed: all subjects give the same answers. A fast wrong answer is no baseline. */
+#include "check.h"
+
 #include <string.h>
 
 #include "common.h"
-#include "trial.h"
 
 /* What is being checked, for the message. */
 struct place {

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "baselines.h"
 #include "commit.h"
 
 /* Which of the library's code runs here. */

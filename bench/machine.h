@@ -3,8 +3,6 @@
 #ifndef BENCH_MACHINE_H
 #define BENCH_MACHINE_H
 
-#include "measure.h"
-
 void machine_print(void);
 
 /* Warns where other work keeps the machine busy as the benchmark starts. */

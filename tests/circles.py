@@ -23,7 +23,6 @@ NAMES = {"ngx_http_kvca_module"}
 
 # Circles that are known and not broken yet, each as all of its members.
 KNOWN_FILES = [
-    frozenset({"bench/check", "bench/measure", "bench/trial"}),
     frozenset({
         "src/policy/policy", "src/rule/params", "src/rule/select", "src/vector/avx2", "src/vector/avx512",
         "src/vector/pick", "src/vector/rule", "src/vector/scan", "src/vector/variant",
