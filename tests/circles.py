@@ -28,14 +28,9 @@ KNOWN_FILES = [
         "src/vector/pick", "src/vector/rule", "src/vector/scan", "src/vector/variant",
     }),
     frozenset({"src/pool/ranks", "src/pool/repair"}),
-    frozenset({
-        "src/replay/report", "src/tool/check", "src/tool/decision_json", "src/tool/decision_text", "src/tool/json",
-        "src/tool/main", "src/tool/replay", "src/tool/select",
-    }),
 ]
 KNOWN_FOLDERS = [
     frozenset({"src/policy", "src/rule", "src/vector"}),
-    frozenset({"src/replay", "src/tool"}),
 ]
 
 

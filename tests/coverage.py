@@ -24,7 +24,7 @@ import exceptions
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src"
-APART = ["tool", "replay", "nginx"]
+APART = ["program", "tool", "replay", "nginx"]
 REASONS = ROOT / "tests" / "uncovered.txt"
 # Threads count together, and functions of the rule stay functions.
 FLAGS = ["-fprofile-update=atomic", "-DLANES_INLINE=__attribute__((unused))"]

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A decision for a person: the table must answer "why this rank, why not that one" by itself. */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "tool/decision.h"
 #include "tool/table.h"

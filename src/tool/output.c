@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Standard output: whether all of it arrives. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tool/tool.h"
