@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checks before the timing that all subjects give the same answers. A fast wrong answer is no baseline. */
+#include "check.h"
+
 #include <string.h>
 
 #include "common.h"
-#include "trial.h"
 
 /* For the message. */
 struct place {

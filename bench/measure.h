@@ -10,56 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <kvca/kvca.h>
-
-#include "loads.h"
 #include "options.h"
+#include "subject.h"
 
 #define MOST_ROUNDS 1001
 
-/* The loads, and the parameters of the policy. */
-enum scenario {
-    SCENARIO_RANDOM,
-    SCENARIO_TIED,
-    SCENARIO_OVER,
-    SCENARIO_IDLE,
-    SCENARIO_UNKNOWN,
-    SCENARIO_FRACTION, /* capacity_fraction 0.9 */
-    SCENARIO_USUAL,    /* the usual decode cost: no filter, no count priority */
-    SCENARIOS
-};
-
-#define FIRST_SETTING SCENARIO_FRACTION /* from here on the parameters differ; timed at a few sizes */
-
-const char *scenario_name(enum scenario scenario);
-
-enum subject {
-    SUBJECT_FLOOR,
-    SUBJECT_FLOOR_MULTIPLIERS,
-    SUBJECT_MINIMUM,
-    SUBJECT_PLAIN,
-    SUBJECT_PLAIN_MULTIPLIERS,
-    SUBJECT_ROUTER,
-    SUBJECT_SELECT,
-    SUBJECT_SELECT_MULTIPLIERS,
-    SUBJECT_PLACE,
-    SUBJECT_PLACE_ELIGIBLE, /* the request has a bitmap of eligible ranks: all */
-    SUBJECT_GROW,
-    SUBJECT_RELEASE,
-    SUBJECTS
-};
-
-const char *subject_name(enum subject subject);
-
-enum mode {
-    MODE_LATENCY,    /* a pick waits for the last one, as if that had changed the loads */
-    MODE_THROUGHPUT, /* picks may overlap */
-    MODES
-};
-
-const char *mode_name(enum mode mode);
-
-/* The figures of one subject over all rounds. */
+/* Of one subject, over the rounds. */
 struct figures {
     bool measured;
     double median; /* nanoseconds for one pick */

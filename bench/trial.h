@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One scenario at one size: the data of the subjects, the timed loops, and the check before. */
+/* One scenario at one size: what the subjects need to run, and the loops that are timed. */
 #ifndef BENCH_TRIAL_H
 #define BENCH_TRIAL_H
 
-#include "measure.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kvca/kvca.h>
+
+#include "loads.h"
+#include "subject.h"
 
 struct trial {
     enum scenario scenario;
@@ -25,9 +32,6 @@ struct trial {
 
 void trial_make(struct trial *trial, enum scenario scenario, const struct loads *loads, uint64_t seed);
 void trial_free(struct trial *trial);
-
-/* Ends the benchmark if two subjects differ. */
-void trial_check(struct trial *trial);
 
 /* Whether the subject is timed in this scenario. GROW and RELEASE are timed with PLACE. */
 bool trial_has(const struct trial *trial, enum subject subject);

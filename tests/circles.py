@@ -22,22 +22,8 @@ MOST_IN_SRC = 6
 NAMES = {"ngx_http_kvca_module"}
 
 # Circles that are known and not broken yet, each as all of its members.
-KNOWN_FILES = [
-    frozenset({"bench/check", "bench/measure", "bench/trial"}),
-    frozenset({
-        "src/policy/policy", "src/rule/params", "src/rule/select", "src/vector/avx2", "src/vector/avx512",
-        "src/vector/pick", "src/vector/rule", "src/vector/scan", "src/vector/variant",
-    }),
-    frozenset({"src/pool/ranks", "src/pool/repair"}),
-    frozenset({
-        "src/replay/report", "src/tool/check", "src/tool/decision_json", "src/tool/decision_text", "src/tool/json",
-        "src/tool/main", "src/tool/replay", "src/tool/select",
-    }),
-]
-KNOWN_FOLDERS = [
-    frozenset({"src/policy", "src/rule", "src/vector"}),
-    frozenset({"src/replay", "src/tool"}),
-]
+KNOWN_FILES = []
+KNOWN_FOLDERS = []
 
 
 def folder_of(file):

@@ -24,7 +24,7 @@ import exceptions
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src"
-APART = ["tool", "replay", "nginx"]
+APART = ["program", "tool", "replay", "nginx"]
 REASONS = ROOT / "tests" / "uncovered.txt"
 # Atomic counters, because of threads. Functions of the rule are not inlined.
 FLAGS = ["-fprofile-update=atomic", "-DKERNEL_INLINE=__attribute__((unused))"]

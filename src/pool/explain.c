@@ -2,6 +2,7 @@
 /* Why a place decided as it did: the two slots that are compared, as ranks for kvca_explain(). */
 #include "pool/booking.h"
 #include "pool/ledger.h"
+#include "pool/repair.h"
 #include "size.h"
 
 /* The slot that is asked about, and the one that was picked. */

@@ -215,17 +215,6 @@ static inline const struct kvca_terms *kvca_pool_terms(kvca_pool *pool)
     return &pool->terms[pool->bank & 1];
 }
 
-/* Puts right what a death left dirty. */
-void kvca_pool_rebuild(kvca_pool *pool);
-
-/* Every call begins with it. */
-static inline void kvca_pool_heal(kvca_pool *pool)
-{
-    if (pool->dirty != KVCA_CLEAN) {
-        kvca_pool_rebuild(pool);
-    }
-}
-
 /* The smallest request that does not fit, or UINT32_MAX if that is past it; 0 where the slot takes none. */
 static inline uint32_t kvca_pool_room(kvca_pool *pool, uint64_t slot, uint64_t blocks)
 {

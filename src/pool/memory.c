@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "pool/ledger.h"
+#include "pool/repair.h"
 #include "pool/slots.h"
 #include "rule/params.h"
 #include "rule/random.h"

@@ -4,6 +4,7 @@
  * and whether it is claimed. The generation rises with every claim, from first_claim on.
  */
 #include "pool/ledger.h"
+#include "pool/repair.h"
 #include "pool/slots.h"
 #include "size.h"
 

@@ -2,6 +2,7 @@
 /* The ledger at work: place, grow, release. */
 #include "pool/booking.h"
 #include "pool/ledger.h"
+#include "pool/repair.h"
 #include "pool/slots.h"
 #include "size.h"
 

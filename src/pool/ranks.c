@@ -2,6 +2,7 @@
 /* The ranks of a pool: put, find, drain, drop. */
 #include "pool/index.h"
 #include "pool/ledger.h"
+#include "pool/repair.h"
 #include "pool/slots.h"
 #include "size.h"
 

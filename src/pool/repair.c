@@ -5,6 +5,7 @@
  */
 #include "pool/index.h"
 #include "pool/ledger.h"
+#include "pool/repair.h"
 #include "pool/slots.h"
 
 static void redo_booking(kvca_pool *pool)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A copy of a pool's ranks, to be read outside the lock. */
 #include "pool/ledger.h"
+#include "pool/repair.h"
 #include "size.h"
 
 /* What lies first in the caller's buffer. */

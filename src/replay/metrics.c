@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tool/tool.h"
+#include "program/fail.h"
 
 static const char *const NAMES[REPLAY_METRICS] = {
     [REPLAY_REQUESTS] = "requests",
@@ -109,7 +109,7 @@ static void fill(struct series *series, int kind, const struct replay_options *o
 static void measure_times(const struct replay_options *options, const struct replay_trace *trace,
                           const struct replay_run *run, double values[REPLAY_METRICS])
 {
-    struct series series = {.values = tool_resize(NULL, (trace->count + 1) * sizeof *series.values)};
+    struct series series = {.values = program_resize(NULL, (trace->count + 1) * sizeof *series.values)};
     fill(&series, WAIT, options, trace, run);
     values[REPLAY_WAIT_MEAN] = mean(&series);
     sort(&series);

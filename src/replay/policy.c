@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "rule/random.h"
-#include "tool/tool.h"
+#include "program/input.h"
 
 #define PARTS 4
 
@@ -51,7 +51,7 @@ static kvca_status parse_kvca(const char *text, const struct parts *parts, struc
     kvca_params params = KVCA_PARAMS_DEFAULT;
     if (parts->count > 1 && strcmp(parts->part[1], "off") == 0) {
         params.capacity_fraction = KVCA_NO_CAPACITY_FILTER;
-    } else if (parts->count > 1 && !tool_read_decimal(parts->part[1], &params.capacity_fraction)) {
+    } else if (parts->count > 1 && !program_read_decimal(parts->part[1], &params.capacity_fraction)) {
         return refuse(text, "FRACTION is neither a number nor off", error);
     }
     if (parts->count > 2) {
@@ -60,7 +60,7 @@ static kvca_status parse_kvca(const char *text, const struct parts *parts, struc
             return refuse(text, "COUNT is neither on nor off", error);
         }
     }
-    if (parts->count > 3 && !tool_read_decimal(parts->part[3], &params.decode_active_request_weight)) {
+    if (parts->count > 3 && !program_read_decimal(parts->part[3], &params.decode_active_request_weight)) {
         return refuse(text, "W is not a number", error);
     }
     *policy = (struct replay_policy){.kind = REPLAY_KVCA, .params = params, .name = text};
@@ -73,7 +73,7 @@ static kvca_status parse_default(const char *text, const struct parts *parts, st
 {
     kvca_params params = {.size = sizeof params, .capacity_fraction = KVCA_NO_CAPACITY_FILTER};
     if (parts->count > 2 ||
-        (parts->count == 2 && !tool_read_decimal(parts->part[1], &params.decode_active_request_weight))) {
+        (parts->count == 2 && !program_read_decimal(parts->part[1], &params.decode_active_request_weight))) {
         return refuse(text, "W is not a number", error);
     }
     *policy = (struct replay_policy){.kind = REPLAY_KVCA, .params = params, .name = text};
@@ -86,7 +86,7 @@ static kvca_status parse_file(const char *text, struct replay_policy *policy, kv
         return refuse(text, "this is not the name of a policy and does not look like a file", error);
     }
     struct kvca_policy_file file;
-    kvca_status status = tool_read_policy(text, KVCA_ROLE_DECODE, &file, error);
+    kvca_status status = program_read_policy(text, KVCA_ROLE_DECODE, &file, error);
     if (status == KVCA_OK) {
         *policy = (struct replay_policy){.kind = REPLAY_KVCA, .params = file.params, .name = text};
     }

@@ -9,7 +9,7 @@
  */
 #include <stdlib.h>
 
-#include "tool/tool.h"
+#include "program/fail.h"
 #include "replay/ranks.h"
 
 #define NONE SIZE_MAX
@@ -122,7 +122,7 @@ static void push(struct heap *heap, struct finish finish)
 {
     if (heap->count == heap->room) {
         heap->room = heap->room == 0 ? 64 : heap->room * 2;
-        heap->items = tool_resize(heap->items, heap->room * sizeof *heap->items);
+        heap->items = program_resize(heap->items, heap->room * sizeof *heap->items);
     }
     size_t i = heap->count++;
     for (; i > 0 && sooner(&finish, &heap->items[(i - 1) / 2]); i = (i - 1) / 2) {
@@ -154,17 +154,17 @@ static struct finish pop(struct heap *heap)
 static struct replay_ranks *make(const struct replay_options *options, const struct replay_trace *trace,
                                  const struct replay_listener *listener)
 {
-    struct replay_ranks *ranks = tool_resize(NULL, sizeof *ranks);
+    struct replay_ranks *ranks = program_resize(NULL, sizeof *ranks);
     *ranks = (struct replay_ranks){.options = options, .trace = trace, .listener = listener};
-    ranks->sequences = tool_resize(NULL, trace->count * sizeof *ranks->sequences);
+    ranks->sequences = program_resize(NULL, trace->count * sizeof *ranks->sequences);
     for (size_t request = 0; request < trace->count; request++) {
         ranks->sequences[request] = (struct sequence){.emitted = 0};
     }
-    ranks->ranks = tool_resize(NULL, options->ranks * sizeof *ranks->ranks);
+    ranks->ranks = program_resize(NULL, options->ranks * sizeof *ranks->ranks);
     for (size_t i = 0; i < options->ranks; i++) {
         struct rank *rank = &ranks->ranks[i];
         *rank = (struct rank){.capacity = options->capacities[i], .queue = EMPTY, .running = EMPTY};
-        rank->phases = tool_resize(NULL, (size_t)options->block_size * sizeof *rank->phases);
+        rank->phases = program_resize(NULL, (size_t)options->block_size * sizeof *rank->phases);
         for (uint64_t phase = 0; phase < options->block_size; phase++) {
             rank->phases[phase] = EMPTY;
         }

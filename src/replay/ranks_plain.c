@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/tool.h"
+#include "program/fail.h"
 #include "replay/ranks.h"
 
 struct sequence {
@@ -36,7 +36,7 @@ static void insert(struct list *list, size_t index, struct sequence sequence)
 {
     if (list->count == list->room) {
         list->room = list->room == 0 ? 16 : list->room * 2;
-        list->items = tool_resize(list->items, list->room * sizeof *list->items);
+        list->items = program_resize(list->items, list->room * sizeof *list->items);
     }
     memmove(&list->items[index + 1], &list->items[index], (list->count - index) * sizeof *list->items);
     list->items[index] = sequence;
@@ -54,9 +54,9 @@ static struct sequence remove_at(struct list *list, size_t index)
 static struct replay_ranks *make(const struct replay_options *options, const struct replay_trace *trace,
                                  const struct replay_listener *listener)
 {
-    struct replay_ranks *ranks = tool_resize(NULL, sizeof *ranks);
+    struct replay_ranks *ranks = program_resize(NULL, sizeof *ranks);
     *ranks = (struct replay_ranks){.options = options, .trace = trace, .listener = listener};
-    ranks->ranks = tool_resize(NULL, options->ranks * sizeof *ranks->ranks);
+    ranks->ranks = program_resize(NULL, options->ranks * sizeof *ranks->ranks);
     for (size_t rank = 0; rank < options->ranks; rank++) {
         ranks->ranks[rank] = (struct rank){.capacity = options->capacities[rank]};
     }

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/tool.h"
+#include "program/fail.h"
 
 /* The pool is large enough and used as documented. So any failure except lack of memory is a bug. */
 static void must(kvca_status status)
 {
-    tool_must("kvca replay", status);
+    program_must("kvca replay", status);
 }
 
 void replay_router_init(struct replay_router *router, const struct replay_options *options,
@@ -25,10 +25,10 @@ void replay_router_init(struct replay_router *router, const struct replay_option
                            NULL)); /* slots are given in order, so slot and rank are the same number */
     }
     atomic_init(&router->generator, seed);
-    router->bookings = tool_resize(NULL, trace->count * sizeof *router->bookings);
-    router->eligible = tool_resize(NULL, (options->ranks + 63) / 64 * sizeof *router->eligible);
+    router->bookings = program_resize(NULL, trace->count * sizeof *router->bookings);
+    router->eligible = program_resize(NULL, (options->ranks + 63) / 64 * sizeof *router->eligible);
     router->buffer_bytes = kvca_pool_snapshot_bytes(router->pool);
-    router->buffer = tool_resize(NULL, router->buffer_bytes);
+    router->buffer = program_resize(NULL, router->buffer_bytes);
 }
 
 void replay_router_free(struct replay_router *router)

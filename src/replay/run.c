@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tool/tool.h"
+#include "program/fail.h"
 #include "replay/router.h"
 
 struct state {
@@ -295,7 +295,7 @@ void replay_run(const struct replay_engine *engine, const struct replay_options 
                 const struct replay_trace *trace, const struct replay_policy *policy, uint64_t seed,
                 struct replay_run *run)
 {
-    *run = (struct replay_run){.outcomes = tool_resize(NULL, trace->count * sizeof *run->outcomes)};
+    *run = (struct replay_run){.outcomes = program_resize(NULL, trace->count * sizeof *run->outcomes)};
     for (size_t request = 0; request < trace->count; request++) {
         run->outcomes[request] = (struct replay_outcome){.end = REPLAY_UNFINISHED};
     }
@@ -303,7 +303,7 @@ void replay_run(const struct replay_engine *engine, const struct replay_options 
     state.listener = (struct replay_listener){&state, on_admitted, on_opened, on_preempted, on_finished};
     replay_router_init(&state.router, options, trace, policy, seed);
     state.ranks = engine->make(options, trace, &state.listener);
-    state.pass_ends = tool_resize(NULL, options->ranks * sizeof *state.pass_ends);
+    state.pass_ends = program_resize(NULL, options->ranks * sizeof *state.pass_ends);
     skip_dropped(&state);
     if (options->independent) {
         run_independently(&state);

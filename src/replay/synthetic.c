@@ -21,7 +21,7 @@
 
 #include "rule/random.h"
 #include "config/scalar.h"
-#include "tool/tool.h"
+#include "program/fail.h"
 
 /* The name of the list in messages. */
 #define SPEC_NAME "--synthetic"
@@ -209,7 +209,7 @@ kvca_status replay_trace_synthesize(const char *spec, struct replay_trace *trace
         return status;
     }
     size_t count = (size_t)settings.requests;
-    struct replay_request *requests = tool_resize(NULL, count * sizeof *requests);
+    struct replay_request *requests = program_resize(NULL, count * sizeof *requests);
     double arrival_s = 0;
     for (size_t i = 0; i < count; i++) {
         requests[i] = make_request(&settings, i, arrival_s);

@@ -13,12 +13,14 @@
 #include "replay/trace.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/fields.h"
 #include "config/scalar.h"
-#include "tool/tool.h"
+#include "program/fail.h"
+#include "program/input.h"
 #include "replay/trace_field.h"
 
 #define TRACE_MAX_BYTES ((size_t)1 << 30)
@@ -283,7 +285,7 @@ static struct entry *add_entry(struct reading *reading)
 {
     if (reading->count == reading->room) {
         reading->room *= 2;
-        reading->entries = tool_resize(reading->entries, reading->room * sizeof *reading->entries);
+        reading->entries = program_resize(reading->entries, reading->room * sizeof *reading->entries);
     }
     struct entry *entry = &reading->entries[reading->count];
     *entry = (struct entry){.index = reading->count};
@@ -398,7 +400,7 @@ static void make_trace(const struct reading *reading, struct replay_trace *trace
     if (unsorted > 0) {
         qsort(entries, count, sizeof *entries, compare_entries);
     }
-    struct replay_request *requests = tool_resize(NULL, count * sizeof *requests);
+    struct replay_request *requests = program_resize(NULL, count * sizeof *requests);
     for (size_t i = 0; i < count; i++) {
         requests[i] = (struct replay_request){
             .arrival_s = seconds_between(reading->format, &entries[0].arrival, &entries[i].arrival),
@@ -426,7 +428,7 @@ kvca_status replay_trace_read(const char *text, size_t size, const char *name, s
         .room = FIRST_ROOM,
         .error = error,
     };
-    reading.entries = tool_resize(NULL, reading.room * sizeof *reading.entries);
+    reading.entries = program_resize(NULL, reading.room * sizeof *reading.entries);
     kvca_status status = read_trace(&reading);
     if (status == KVCA_OK) {
         make_trace(&reading, trace);
@@ -439,11 +441,11 @@ kvca_status replay_trace_load(const char *argument, struct replay_trace *trace, 
 {
     char *text;
     size_t size;
-    kvca_status status = tool_read_input(argument, TRACE_MAX_BYTES, &text, &size, error);
+    kvca_status status = program_read_input(argument, TRACE_MAX_BYTES, &text, &size, error);
     if (status != KVCA_OK) {
         return status;
     }
-    status = replay_trace_read(text, size, tool_input_name(argument), trace, error);
+    status = replay_trace_read(text, size, program_input_name(argument), trace, error);
     free(text);
     return status;
 }

@@ -2,9 +2,11 @@
 /* kvca check: what policy files mean. */
 #include <getopt.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "config/error.h"
+#include "program/input.h"
 #include "tool/table.h"
 #include "tool/tool.h"
 
@@ -111,7 +113,7 @@ static void print_parameters(const struct kvca_policy_file *file)
 
 static void print_file(const char *argument, kvca_role role, const struct kvca_policy_file *file)
 {
-    struct kvca_shown_name path = kvca_shown_name(tool_input_name(argument));
+    struct kvca_shown_name path = kvca_shown_name(program_input_name(argument));
     if (file->instance[0] != '\0') {
         printf("%s: sound; the %s pool is served by the instance %s\n", path.text, kvca_role_name(role),
                file->instance);
@@ -126,7 +128,7 @@ static int check_file(const char *argument, kvca_role role, bool quiet)
 {
     struct kvca_policy_file file;
     kvca_error error = {.size = sizeof error};
-    if (tool_read_policy(argument, role, &file, &error) != KVCA_OK) {
+    if (program_read_policy(argument, role, &file, &error) != KVCA_OK) {
         fprintf(stderr, "%s\n", error.message);
         return TOOL_FAULTY_INPUT;
     }

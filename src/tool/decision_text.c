@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A decision as text. The table alone must answer "why this rank, why not that one". */
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "tool/decision.h"
 #include "tool/table.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports output that could not be written. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tool/tool.h"

@@ -15,9 +15,10 @@
 #include <stdlib.h>
 
 #include "config/fields.h"
-#include "rule/rule.h"
 #include "config/scalar.h"
-#include "tool/tool.h"
+#include "program/fail.h"
+#include "program/input.h"
+#include "rule/rule.h"
 
 enum column {
     WORKER_ID,
@@ -70,12 +71,12 @@ static size_t count_children(const struct kvca_document *document, const struct 
 
 static void make_columns(struct ranks_file *file, size_t count)
 {
-    file->worker_id = tool_resize(NULL, count * sizeof *file->worker_id);
-    file->dp_rank = tool_resize(NULL, count * sizeof *file->dp_rank);
-    file->decode_cost_blocks = tool_resize(NULL, count * sizeof *file->decode_cost_blocks);
-    file->active_requests = tool_resize(NULL, count * sizeof *file->active_requests);
-    file->total_kv_blocks = tool_resize(NULL, count * sizeof *file->total_kv_blocks);
-    file->preferred_taint_multiplier = tool_resize(NULL, count * sizeof *file->preferred_taint_multiplier);
+    file->worker_id = program_resize(NULL, count * sizeof *file->worker_id);
+    file->dp_rank = program_resize(NULL, count * sizeof *file->dp_rank);
+    file->decode_cost_blocks = program_resize(NULL, count * sizeof *file->decode_cost_blocks);
+    file->active_requests = program_resize(NULL, count * sizeof *file->active_requests);
+    file->total_kv_blocks = program_resize(NULL, count * sizeof *file->total_kv_blocks);
+    file->preferred_taint_multiplier = program_resize(NULL, count * sizeof *file->preferred_taint_multiplier);
     for (size_t row = 0; row < count; row++) {
         file->worker_id[row] = row;
         file->dp_rank[row] = 0;
@@ -317,7 +318,7 @@ static kvca_status check_duplicates(const struct reading *reading)
 {
     const struct ranks_file *file = reading->file;
     size_t count = file->ranks.count;
-    struct identity *identities = tool_resize(NULL, count * sizeof *identities);
+    struct identity *identities = program_resize(NULL, count * sizeof *identities);
     for (size_t row = 0; row < count; row++) {
         identities[row] = (struct identity){file->worker_id[row], file->dp_rank[row], row};
     }
@@ -372,11 +373,11 @@ kvca_status ranks_file_load(const char *argument, struct ranks_file *file, kvca_
 {
     char *text;
     size_t size;
-    kvca_status status = tool_read_input(argument, RANKS_MAX_BYTES, &text, &size, error);
+    kvca_status status = program_read_input(argument, RANKS_MAX_BYTES, &text, &size, error);
     if (status != KVCA_OK) {
         return status;
     }
-    status = ranks_file_read(text, size, tool_input_name(argument), file, error);
+    status = ranks_file_read(text, size, program_input_name(argument), file, error);
     free(text);
     return status;
 }

@@ -2,11 +2,14 @@
 /* kvca replay: runs a trace through a model of a decode pool, once for each policy and seed. */
 #include <getopt.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "replay/report.h"
+#include "program/fail.h"
+#include "program/input.h"
+#include "tool/replay_report.h"
 #include "tool/tool.h"
 
 #define NAME "kvca replay"
@@ -116,7 +119,7 @@ static bool read_integer(const char *option, const char *argument, uint64_t leas
 
 static bool read_number(const char *option, const char *argument, double least, double most, double *value)
 {
-    if (!tool_read_decimal(argument, value) || *value < least || *value > most) {
+    if (!program_read_decimal(argument, value) || *value < least || *value > most) {
         tool_wrong_use(NAME, "%s takes a number from %g to %g; found \"%s\"", option, least, most, argument);
         return false;
     }
@@ -327,7 +330,7 @@ static void replay(const struct arguments *arguments, const struct replay_trace 
 {
     size_t seeds = (size_t)arguments->seeds;
     size_t count = arguments->policy_count * seeds;
-    struct replay_result *results = tool_resize(NULL, count * sizeof *results);
+    struct replay_result *results = program_resize(NULL, count * sizeof *results);
     for (size_t i = 0; i < count; i++) {
         show_progress(i, count);
         run_one(arguments, trace, i / seeds, arguments->seed + i % seeds, &results[i]);

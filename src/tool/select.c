@@ -2,10 +2,13 @@
 /* kvca select: explains one decision. */
 #include <getopt.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/error.h"
+#include "program/fail.h"
+#include "program/input.h"
 #include "tool/decision.h"
 #include "tool/tool.h"
 
@@ -129,19 +132,20 @@ static void print_warning(void *user, const kvca_warning *warning)
 static void decide(struct decision *decision, bool json)
 {
     const kvca_ranks *ranks = &decision->ranks;
-    size_t *tied = tool_resize(NULL, ranks->count * sizeof *tied);
-    kvca_explanation *explained = tool_resize(NULL, ranks->count * sizeof *explained);
+    size_t *tied = program_resize(NULL, ranks->count * sizeof *tied);
+    kvca_explanation *explained = program_resize(NULL, ranks->count * sizeof *explained);
     kvca_policy *policy;
     kvca_selection first = {.size = sizeof first};
     /* The input is sound, so any failure from here on is lack of memory. */
-    tool_must(NAME, kvca_policy_new(&decision->policy.params, &policy));
-    tool_must(NAME, kvca_policy_set_seed(policy, decision->seed));
-    tool_must(NAME, kvca_policy_set_warning(policy, print_warning, NULL));
-    tool_must(NAME, kvca_select(policy, ranks, &decision->selection));
-    tool_must(NAME, kvca_tie_set(policy, ranks, tied, ranks->count, &first));
+    program_must(NAME, kvca_policy_new(&decision->policy.params, &policy));
+    program_must(NAME, kvca_policy_set_seed(policy, decision->seed));
+    program_must(NAME, kvca_policy_set_warning(policy, print_warning, NULL));
+    program_must(NAME, kvca_select(policy, ranks, &decision->selection));
+    program_must(NAME, kvca_tie_set(policy, ranks, tied, ranks->count, &first));
     for (size_t row = 0; row < ranks->count; row++) {
         explained[row].size = sizeof explained[row];
-        tool_must(NAME, kvca_explain(kvca_policy_params(policy), ranks, &decision->selection, row, &explained[row]));
+        program_must(NAME,
+                     kvca_explain(kvca_policy_params(policy), ranks, &decision->selection, row, &explained[row]));
     }
     decision->tied = tied;
     decision->explained = explained;
@@ -157,12 +161,12 @@ static void decide(struct decision *decision, bool json)
 
 static int load_and_decide(const struct arguments *arguments)
 {
-    struct kvca_shown_name policy = kvca_shown_name(tool_input_name(arguments->policy_path));
+    struct kvca_shown_name policy = kvca_shown_name(program_input_name(arguments->policy_path));
     struct decision decision = {
         .policy_path = policy.text, .selection = {.size = sizeof decision.selection}, .seed = arguments->seed};
     struct ranks_file file;
     kvca_error error = {.size = sizeof error};
-    if (tool_read_policy(arguments->policy_path, arguments->role, &decision.policy, &error) != KVCA_OK ||
+    if (program_read_policy(arguments->policy_path, arguments->role, &decision.policy, &error) != KVCA_OK ||
         ranks_file_load(arguments->ranks_path, &file, &error) != KVCA_OK) {
         fprintf(stderr, "%s\n", error.message);
         return TOOL_FAULTY_INPUT;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tool/tool.h"
+#include "program/fail.h"
 
 /* Longer cells are cut. */
 #define CELL 160
@@ -17,7 +17,7 @@ static void make_room(struct table *table)
         return;
     }
     table->room = table->room == 0 ? 64 : table->room * 2;
-    table->cells = tool_resize(table->cells, table->room * sizeof *table->cells);
+    table->cells = program_resize(table->cells, table->room * sizeof *table->cells);
 }
 
 void table_add(struct table *table, const char *format, ...)
@@ -29,7 +29,7 @@ void table_add(struct table *table, const char *format, ...)
     va_end(arguments);
     size_t size = strlen(text) + 1;
     make_room(table);
-    table->cells[table->count++] = memcpy(tool_resize(NULL, size), text, size);
+    table->cells[table->count++] = memcpy(program_resize(NULL, size), text, size);
 }
 
 /* The next column, or the first column after the last. */

@@ -8,7 +8,6 @@
 #include <math.h>
 
 #include "replay/metrics.h"
-#include "tool/tool.h"
 #include "replay/engines.h"
 
 #define MOST_REQUESTS 8

@@ -6,10 +6,10 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "replay/trace.h"
-#include "tool/tool.h"
 
 #define AZURE "TIMESTAMP,ContextTokens,GeneratedTokens\n"
 #define PLAIN "arrival_s,prompt_tokens,output_tokens\n"

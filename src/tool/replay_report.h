@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints the results of several runs. */
-#ifndef KVCA_REPLAY_REPORT_H
-#define KVCA_REPLAY_REPORT_H
+/* The results of several runs, told. */
+#ifndef KVCA_TOOL_REPLAY_REPORT_H
+#define KVCA_TOOL_REPLAY_REPORT_H
 
 #include "replay/metrics.h"
 
