@@ -1116,12 +1116,150 @@ static void places_are_those_of_the_snapshot(void **state)
     free(crowd);
 }
 
+/* A request that is larger than every limit never fits. That is said of the slots that it may be picked for. */
+static void never_is_told_from_not_now(void **state)
+{
+    struct fixture *fixture = *state;
+    kvca_pool *pool = fixture->pool;
+    const uint64_t first = 1;
+    const uint64_t both = 3;
+    put(pool, 1, 1000);
+    put(pool, 2, 2000);
+    kvca_request fill = {.size = sizeof fill, .blocks = 1000, .eligible = &first};
+    kvca_booking booking;
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &fill, &booking, NULL), KVCA_OK);
+    fill.blocks = 2000;
+    fill.eligible = &(uint64_t){2};
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &fill, &booking, NULL), KVCA_OK);
+    const struct {
+        uint64_t blocks;
+        const uint64_t *eligible;
+        kvca_status status;
+        kvca_outcome outcome;
+        uint32_t row;
+    } rows[] = {
+        {1, &first, KVCA_NONE_FITS, KVCA_FALLBACK, 0},
+        {1000, &first, KVCA_NONE_FITS, KVCA_FALLBACK, 0},
+        {1001, &first, KVCA_NEVER_FITS, KVCA_FALLBACK_NEVER, 0},
+        {1001, &both, KVCA_NONE_FITS, KVCA_FALLBACK, 0},
+        {2000, NULL, KVCA_NONE_FITS, KVCA_FALLBACK, 0},
+        {2001, NULL, KVCA_NEVER_FITS, KVCA_FALLBACK_NEVER, 0},
+        {UINT64_C(1) << 40, NULL, KVCA_NEVER_FITS, KVCA_FALLBACK_NEVER, 0},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        print_message("%llu blocks\n", (unsigned long long)rows[i].blocks);
+        kvca_selection selection = {.size = sizeof selection, .row = SIZE_MAX};
+        kvca_request request = {
+            .size = sizeof request, .blocks = rows[i].blocks, .eligible = rows[i].eligible, .only_if_fits = true};
+        assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &booking, &selection), rows[i].status);
+        assert_int_equal(selection.outcome, rows[i].outcome);
+        assert_int_equal(selection.row, rows[i].row);
+        request.only_if_fits = false;
+        kvca_booking placed;
+        assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &placed, &selection), KVCA_OK);
+        assert_int_equal(selection.outcome, rows[i].outcome);
+        assert_int_equal(kvca_pool_release(pool, &placed), KVCA_OK);
+    }
+}
+
+/* What a place saw is explained before and after it has booked. */
+static void a_place_is_explained(void **state)
+{
+    struct fixture *fixture = *state;
+    kvca_pool *pool = fixture->pool;
+    put(pool, 1, 1000);
+    put(pool, 2, 1000);
+    put(pool, 3, 100);
+    place(fixture, 50); /* on any of the three */
+    uint32_t draining = put(pool, 4, 1000);
+    const uint64_t only[] = {UINT64_C(1) << draining};
+    kvca_request request = {.size = sizeof request, .blocks = 10, .eligible = only};
+    kvca_booking held;
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &held, NULL), KVCA_OK);
+    assert_int_equal(kvca_pool_drain(pool, 4, 0), KVCA_OK);
+
+    kvca_selection selection = {.size = sizeof selection};
+    kvca_booking booking;
+    request = (kvca_request){.size = sizeof request, .blocks = 200};
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &booking, &selection), KVCA_OK);
+    size_t ties = 0;
+    for (uint32_t slot = 0; slot < 4; slot++) {
+        kvca_explanation told = {.size = sizeof told};
+        assert_int_equal(kvca_pool_explain(pool, &request, &booking, &selection, slot, &told), KVCA_OK);
+        ties += told.reason == KVCA_REASON_TIED;
+        assert_int_equal(told.reason == KVCA_REASON_NOT_ELIGIBLE, slot == draining);
+        if (slot == selection.row) {
+            assert_int_equal(told.reason, KVCA_REASON_TIED);
+            assert_int_equal(told.decode_cost_blocks, 200);
+            assert_int_equal(told.active_requests, 0);
+        }
+        if (slot == 2) {
+            assert_int_equal(told.reason, KVCA_REASON_DOES_NOT_FIT);
+            assert_int_equal(told.limit, 100);
+        }
+    }
+    assert_int_equal(ties, selection.ties);
+}
+
+static void explaining_a_place_refuses_what_it_cannot_explain(void **state)
+{
+    struct fixture *fixture = *state;
+    kvca_pool *pool = fixture->pool;
+    put(pool, 1, 1000);
+    kvca_request request = {.size = sizeof request, .blocks = 200};
+    kvca_selection selection = {.size = sizeof selection};
+    kvca_selection elsewhere = {.size = sizeof elsewhere, .row = 3};
+    kvca_selection unsized = {.row = 0};
+    kvca_booking booking;
+    kvca_booking empty = {0};
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &booking, &selection), KVCA_OK);
+    kvca_booking foreign = booking;
+    foreign.blocks++;
+    const struct {
+        kvca_pool *pool;
+        const kvca_request *request;
+        const kvca_booking *booking;
+        const kvca_selection *selection;
+        uint32_t slot;
+        kvca_status status;
+    } rows[] = {
+        {pool, &request, &booking, &selection, 0, KVCA_OK},
+        {pool, &request, NULL, &selection, 0, KVCA_OK},
+        {NULL, &request, &booking, &selection, 0, KVCA_ERR_NULL},
+        {pool, NULL, &booking, &selection, 0, KVCA_ERR_NULL},
+        {pool, &request, &booking, NULL, 0, KVCA_ERR_NULL},
+        {pool, &request, &booking, &unsized, 0, KVCA_ERR_SIZE},
+        {pool, &request, &booking, &selection, 1, KVCA_ERR_NO_SUCH_RANK},
+        {pool, &request, &booking, &selection, UINT32_MAX, KVCA_ERR_NO_SUCH_RANK},
+        {pool, &request, &booking, &elsewhere, 0, KVCA_ERR_ROW},
+        {pool, &request, &empty, &selection, 0, KVCA_ERR_NO_BOOKING},
+        {pool, &request, &foreign, &selection, 0, KVCA_ERR_FOREIGN_BOOKING},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        print_message("row %zu\n", i);
+        kvca_explanation told = {.size = sizeof told, .limit = 77};
+        assert_int_equal(
+            kvca_pool_explain(rows[i].pool, rows[i].request, rows[i].booking, rows[i].selection, rows[i].slot, &told),
+            rows[i].status);
+        assert_int_equal(told.limit, rows[i].status == KVCA_OK ? 1000 : 77);
+    }
+    const double multipliers[4] = {0.0, 1.0, 1.0, 1.0};
+    request.preferred_taint_multiplier = multipliers;
+    kvca_explanation told = {.size = sizeof told};
+    assert_int_equal(kvca_pool_explain(pool, &request, &booking, &selection, 0, &told),
+                     KVCA_ERR_PREFERRED_TAINT_MULTIPLIER);
+    assert_int_equal(kvca_pool_explain(pool, &request, &booking, &selection, 0, NULL), KVCA_ERR_NULL);
+}
+
 #define POOL_TEST(test) cmocka_unit_test_setup_teardown(test, make_pool, free_pool)
 
 int main(void)
 {
     require_variant();
     const struct CMUnitTest tests[] = {
+        POOL_TEST(never_is_told_from_not_now),
+        POOL_TEST(a_place_is_explained),
+        POOL_TEST(explaining_a_place_refuses_what_it_cannot_explain),
         POOL_TEST(place_books_and_release_gives_back),
         POOL_TEST(answer_tells_what_happened),
         POOL_TEST(multipliers_are_by_slot),
