@@ -42,9 +42,9 @@
     X(snapshot, params)                                                                                              \
     X(error, message)
 
-/* What sizeof was when `last` was the last field. */
-#define KVCA_SIZE_THROUGH(type, last)                                                                                \
-    ((offsetof(type, last) + sizeof(((type *)0)->last) + _Alignof(type) - 1) / _Alignof(type) * _Alignof(type))
+/* What sizeof was when `last` was the last field, of a structure of this alignment. */
+#define KVCA_SIZE_THROUGH(type, last, alignment)                                                                     \
+    ((offsetof(type, last) + sizeof(((type *)0)->last) + (alignment)-1) / (alignment) * (alignment))
 
 /* Whether a structure of the caller's can be filled: `least` is its size in 0.2. */
 static inline kvca_status kvca_size_check(const void *given, size_t least)
@@ -90,7 +90,11 @@ static inline void kvca_size_write(void *given, const void *own, size_t known)
  * kvca_write_ranks(given, own) copies it out.
  */
 #define KVCA_DEFINE_SIZED(name, last)                                                                                \
-    enum { KVCA_LEAST_##name = KVCA_SIZE_THROUGH(kvca_##name, last) };                                               \
+    struct kvca_aligned_##name {                                                                                     \
+        char before;                                                                                                 \
+        kvca_##name it;                                                                                              \
+    };                                                                                                               \
+    enum { KVCA_LEAST_##name = KVCA_SIZE_THROUGH(kvca_##name, last, offsetof(struct kvca_aligned_##name, it)) };     \
     _Static_assert(offsetof(kvca_##name, size) == 0, "the size comes first");                                        \
     _Static_assert(sizeof(kvca_##name) >= KVCA_LEAST_##name && sizeof(kvca_##name) <= KVCA_SIZE_MOST, "it grows");   \
     static inline kvca_status kvca_check_##name(const kvca_##name *given)                                            \

@@ -36,6 +36,7 @@ static size_t list_owners(ngx_http_kvca_zone_t *zone, uint32_t *index, kvca_owne
     size_t count = 0;
     ngx_http_kvca_lock(zone);
     for (; *index < kvca_pool_max_owners(zone->pool) && count < room; ++*index) {
+        owners[count].size = sizeof owners[count];
         count += kvca_pool_owner_at(zone->pool, *index, &owners[count]) == KVCA_OK;
     }
     ngx_http_kvca_unlock(zone);

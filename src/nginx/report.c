@@ -247,7 +247,7 @@ static u_char *put_zone_metric(u_char *to, const picture_t *picture, const zone_
     for (ngx_uint_t i = 0; i < picture->count; i++) {
         const ledger_t *ledger = &picture->ledgers[i];
         uint64_t value;
-        ngx_memcpy(&value, (const char *)&ledger->snapshot.counters + metric->offset, sizeof value);
+        ngx_memcpy(&value, (const char *)ledger->snapshot.counters + metric->offset, sizeof value);
         to = put_labels(put(to, metric->name), ledger, NULL);
         to = ngx_sprintf(to, "%uL\n", value);
     }

@@ -14,8 +14,6 @@ struct head {
 /* On some machines of 32 bits the structures are aligned to 4 bytes alone. */
 #define HEAD_BYTES ((sizeof(struct head) + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t))
 
-_Static_assert(_Alignof(struct head) <= sizeof(uint64_t), "the buffer is aligned");
-
 /* The columns of a snapshot, as they lie behind it: the wide ones first. */
 struct columns {
     uint64_t *worker_id;

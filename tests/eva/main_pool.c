@@ -142,12 +142,12 @@ static void set_params(kvca_pool *pool)
 
 static void copy(kvca_pool *pool)
 {
-    static uint64_t buffer[RANKS * 5];
+    static uint64_t buffer[RANKS * 5 + 32];
     kvca_snapshot snapshot = {.size = sizeof snapshot};
     pool->slots = (uint64_t)any_of(0, RANKS);
     size_t bytes = (size_t)Frama_C_interval(0, sizeof buffer);
     if (kvca_pool_snapshot(pool, buffer, bytes, &snapshot) == KVCA_OK) {
-        //@ assert rows: snapshot.ranks.count <= snapshot.count;
+        //@ assert rows: snapshot.ranks->count <= snapshot.count;
         //@ assert all: snapshot.count <= RANKS;
     }
 }

@@ -454,6 +454,17 @@ static kvca_status call_params_validate(void)
     return kvca_params_validate(&PARAMS);
 }
 
+static kvca_status call_params_init(void)
+{
+    kvca_params params;
+    return kvca_params_init(&params, sizeof params);
+}
+
+static kvca_status call_no_capacity_filter(void)
+{
+    return kvca_no_capacity_filter() > 1.0 ? KVCA_OK : KVCA_ERR_NULL;
+}
+
 static kvca_status call_policy_params(void)
 {
     return kvca_policy_params(desk.policy) ? KVCA_OK : KVCA_ERR_NULL;
@@ -631,6 +642,8 @@ static const struct quiet {
     {"kvca_tie_set", call_tie_set},
     {"kvca_explain", call_explain},
     {"kvca_ranks_validate", call_ranks_validate},
+    {"kvca_params_init", call_params_init},
+    {"kvca_no_capacity_filter", call_no_capacity_filter},
     {"kvca_params_validate", call_params_validate},
     {"kvca_policy_params", call_policy_params},
     {"kvca_policy_set_seed", call_policy_set_seed},
