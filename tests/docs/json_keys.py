@@ -21,6 +21,7 @@ ORDER = ("decode_cost_blocks", "active_requests", "total_kv_blocks", "preferred_
 DECISIONS = [
     ("capacity_fraction: 0.9", [(1, 1, 10, 1), (1, 1, 10, 1), (20, 0, 10, 1), (1, 5, 0, 1), (2, 1, 10, 2.5)]),
     ("capacity_blocks: 10", [(11, 1, 0, 1), (12, 1, 0, 1)]),
+    ("capacity_fraction: 1", [(11, 1, 10, 1), (12, 1, 10, 1)]),
     ("capacity_fraction: null", [(1, 1, 10, 1), (2, 1, 10, 1.7e308)]),
     ("worker_selection: {decode: x, instances: [{name: x, type: dynamo-kv-capacity-aware}]}", [(1, 1, 10, 1)]),
 ]

@@ -641,6 +641,7 @@ static const struct quiet {
     {"kvca_select", call_select},
     {"kvca_tie_set", call_tie_set},
     {"kvca_explain", call_explain},
+    {"kvca_pool_explain", call_pool_explain},
     {"kvca_ranks_validate", call_ranks_validate},
     {"kvca_params_init", call_params_init},
     {"kvca_no_capacity_filter", call_no_capacity_filter},
