@@ -2,6 +2,9 @@
 /*
  * Measures what a pick costs. Compares kvca_select() and kvca_pool_place() with the four baselines of baselines.h on the
  * same data, in turns, for 1 to 16384 ranks.
+ *
+ * This folder is for what is measured and shown in docs/performance.md. It uses the public headers alone, as a host does.
+ * nginx/ and replay/ have the benchmarks of the module and of the policies.
  */
 #define _POSIX_C_SOURCE 200809L
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """No circles among files or folders: circles.py ROOT BUILD [NM]
 
-A file is x.c together with x.h of its folder, under src/ or bench/. File A needs file B when A includes B's header, or when
-A's object uses a function or a variable that B's object defines, which NM tells. A folder needs another when a file in it
-does. The check prints each circle as a chain, with the reason for each step, and fails. It also fails when more than
-MOST_IN_SRC files stand directly in src/.
+A file is x.c together with x.h of its folder, under src/ or bench/. File A needs file B when A includes B's header,
+when A's object uses a function or a variable that B's object defines, which NM tells, or when an inline function in A's
+header calls a function of B. A folder needs another when a file in it does. The check prints each circle as a chain,
+with the reasons for each step, and fails. It also fails when more than MOST_IN_SRC files stand directly in src/.
 """
 import collections
 import json
@@ -16,9 +16,12 @@ import sys
 
 TREES = ["src", "bench"]
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+INDENTED = re.compile(r"^[ \t].*", re.M)
+CALL = re.compile(r"\b(\w+)\(")
 MOST_IN_SRC = 6
 
-# By this nginx knows a module, and each of the module's files its own data: a name, though it also holds what nginx calls.
+# Variables that are no more than names: by this one nginx knows the module, and the module's files find their data.
 NAMES = {"ngx_http_kvca_module"}
 
 # Circles that are known and not broken yet, each as all of its members.
@@ -28,6 +31,10 @@ KNOWN_FOLDERS = []
 
 def folder_of(file):
     return file.rpartition("/")[0]
+
+
+def find(root, pattern):
+    return [path for tree in TREES for path in (root / tree).rglob(pattern)]
 
 
 class Graph:
@@ -91,7 +98,7 @@ def file_of(root, path):
 
 
 def add_includes(graph, root):
-    for path in (path for tree in TREES for path in (root / tree).rglob("*.[ch]")):
+    for path in find(root, "*.[ch]"):
         for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
             header = next((place / name for place in (path.parent, root / "src") if (place / name).exists()), None)
             if header:
@@ -120,11 +127,21 @@ def add_symbols(graph, root, build, nm):
         for who in used[symbol]:
             for whom in defined[symbol]:
                 graph.add(who, whom, f"uses {symbol}")
+    add_inline_calls(graph, root, defined)
     return set(files.values())
 
 
+def add_inline_calls(graph, root, defined):
+    """In a header a call is indented, a declaration is not."""
+    for path in find(root, "*.h"):
+        bodies = "".join(INDENTED.findall(COMMENT.sub("", path.read_text(encoding="utf-8"))))
+        for symbol in CALL.findall(bodies):
+            for whom in defined.get(symbol, ()):
+                graph.add(file_of(root, path), whom, f"calls {symbol} inline")
+
+
 def faults_of(graph, known, all_seen):
-    """Prints the circles; returns how many are not known, or known but gone. Where not all is seen, a part is known too."""
+    """Prints the circles; counts those not known, and those known but gone. Of a known one only a part may be seen."""
     circles, faults = graph.circles(), 0
     for members, chain in circles.items():
         is_known = any(members <= listed for listed in known)
@@ -143,7 +160,8 @@ def test_itself():
     for who, whom in ["ab", "bc", "ca", "cd", "de"]:
         graph.add(f"src/{who}/x", f"src/{whom}/x", "made up")
     graph.add("src/d/x", "src/d/x", "itself")
-    assert graph.circles() == {frozenset({"src/a/x", "src/b/x", "src/c/x"}): ["src/a/x", "src/b/x", "src/c/x", "src/a/x"]}
+    circle = ["src/a/x", "src/b/x", "src/c/x", "src/a/x"]
+    assert graph.circles() == {frozenset(circle): circle}
     assert list(graph.folders().circles()) == [frozenset({"src/a", "src/b", "src/c"})]
     graph.add("src/d/y", "src/c/x", "made up")  # no circle of files, but one of folders
     assert len(graph.circles()) == 1
@@ -155,7 +173,7 @@ def main():
     root, build = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
     graph = Graph()
     add_includes(graph, root)
-    files = {file_of(root, path) for tree in TREES for path in (root / tree).rglob("*.c")}
+    files = {file_of(root, path) for path in find(root, "*.c")}
     read = add_symbols(graph, root, build, sys.argv[3]) if len(sys.argv) > 3 else set()
     unread = files - read
     if unread:

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A policy file in more detail than config.h gives, for `kvca check`. */
+/*
+ * A policy file in more detail than config.h gives, for `kvca check`.
+ *
+ * This folder is for texts that people write: it reads YAML and JSON (document.h), says what scalars and keys mean
+ * (scalar.h, fields.h), and says what is wrong and where (error.h). It knows the parameters of the rule and makes no
+ * decision. Ranks files and traces are read with it.
+ */
 #ifndef KVCA_POLICY_FILE_H
 #define KVCA_POLICY_FILE_H
 

@@ -17,13 +17,13 @@ from checks import Checks, Page, plain
 TYPES = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "null": type(None)}
 ORDER = ("decode_cost_blocks", "active_requests", "total_kv_blocks", "preferred_taint_multiplier")
 
-# A policy and ranks. Together they print each listed word.
+# A policy, ranks, and the blocks of the request. Together they print each listed word.
 DECISIONS = [
-    ("capacity_fraction: 0.9", [(1, 1, 10, 1), (1, 1, 10, 1), (20, 0, 10, 1), (1, 5, 0, 1), (2, 1, 10, 2.5)]),
-    ("capacity_blocks: 10", [(11, 1, 0, 1), (12, 1, 0, 1)]),
-    ("capacity_fraction: 1", [(11, 1, 10, 1), (12, 1, 10, 1)]),
-    ("capacity_fraction: null", [(1, 1, 10, 1), (2, 1, 10, 1.7e308)]),
-    ("worker_selection: {decode: x, instances: [{name: x, type: dynamo-kv-capacity-aware}]}", [(1, 1, 10, 1)]),
+    ("capacity_fraction: 0.9", [(1, 1, 10, 1), (1, 1, 10, 1), (20, 0, 10, 1), (1, 5, 0, 1), (2, 1, 10, 2.5)], 0),
+    ("capacity_blocks: 10", [(11, 1, 0, 1), (12, 1, 0, 1)], 0),
+    ("capacity_blocks: 10", [(1, 1, 0, 1)], 11),
+    ("capacity_fraction: null", [(1, 1, 10, 1), (2, 1, 10, 1.7e308)], 0),
+    ("worker_selection: {decode: x, instances: [{name: x, type: dynamo-kv-capacity-aware}]}", [(1, 1, 10, 1)], 0),
 ]
 
 
@@ -75,11 +75,11 @@ def run(kvca, arguments, text=""):
 
 
 def decisions(kvca, folder):
-    for policy, rows in DECISIONS:
+    for policy, rows, blocks in DECISIONS:
         path = folder / "policy.yaml"
         path.write_text(policy)
         ranks = json.dumps([dict(zip(ORDER, row)) for row in rows])
-        yield json.loads(run(kvca, ["select", "--json", "-c", str(path), "-"], ranks))
+        yield json.loads(run(kvca, ["select", "--json", "-c", str(path), "--request-blocks", str(blocks), "-"], ranks))
 
 
 def main():

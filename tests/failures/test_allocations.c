@@ -443,6 +443,16 @@ static kvca_status call_explain(void)
     return kvca_explain(kvca_policy_params(desk.policy), &ranks, &selection, 2, &explanation);
 }
 
+static kvca_status call_pool_explain(void)
+{
+    kvca_explanation explanation = {.size = sizeof explanation};
+    kvca_selection selection = {.size = sizeof selection};
+    kvca_request request = {.size = sizeof request};
+    kvca_rank rank = {.size = sizeof rank, .worker_id = 1, .total_kv_blocks = 100};
+    kvca_status status = kvca_pool_put(desk.pool, &rank, NULL);
+    return status == KVCA_OK ? kvca_pool_explain(desk.pool, &request, NULL, &selection, 0, &explanation) : status;
+}
+
 static kvca_status call_ranks_validate(void)
 {
     kvca_ranks ranks = desk_ranks();
