@@ -36,26 +36,31 @@ kvca_status kvca_params_init(kvca_params *params, size_t size)
     return KVCA_OK;
 }
 
-kvca_status kvca_params_take(kvca_params *own, const kvca_params *params)
+static kvca_status check_ranges(const kvca_params *params)
 {
-    if (!params) {
-        return KVCA_ERR_NULL;
-    }
-    if (kvca_read_params(own, params) != KVCA_OK) {
-        return KVCA_ERR_SIZE;
-    }
-    if (!is_fraction(own->capacity_fraction)) {
+    if (!is_fraction(params->capacity_fraction)) {
         return KVCA_ERR_CAPACITY_FRACTION;
     }
-    if (!is_weight(own->decode_active_request_weight)) {
+    if (!is_weight(params->decode_active_request_weight)) {
         return KVCA_ERR_DECODE_ACTIVE_REQUEST_WEIGHT;
     }
     return KVCA_OK;
 }
 
+kvca_status kvca_params_take(kvca_params *own, const kvca_params *params)
+{
+    if (!params) {
+        return KVCA_ERR_NULL;
+    }
+    return kvca_read_params(own, params) == KVCA_OK ? check_ranges(own) : KVCA_ERR_SIZE;
+}
+
 kvca_status kvca_params_validate(const kvca_params *params)
 {
     kvca_params own;
+    if (params && params->size == sizeof *params) {
+        return check_ranges(params); /* without a copy */
+    }
     return kvca_params_take(&own, params);
 }
 

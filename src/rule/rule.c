@@ -160,18 +160,21 @@ static bool is_tied(const kvca_params *params, const struct kvca_candidates *can
     return is_candidate(candidates, row) && kvca_compare_standings(&standing, &survey->best) == 0;
 }
 
-/* Draw: each tied row is equally likely. */
+/* Draw: each tied row is equally likely. If a host changes columns meanwhile, this still ends at a row. */
 size_t kvca_rule_draw(const kvca_params *params, const struct kvca_candidates *candidates,
                       const struct kvca_survey *survey, _Atomic uint64_t *generator)
 {
-    size_t row = survey->selection.row;
-    if (survey->selection.ties > 1) {
-        uint64_t before = kvca_draw(generator, survey->selection.ties);
-        while (before > 0 && ++row < candidates->ranks->count) {
-            before -= is_tied(params, candidates, survey, row);
+    size_t first = survey->selection.row;
+    if (survey->selection.ties <= 1) {
+        return first;
+    }
+    uint64_t before = kvca_draw(generator, survey->selection.ties);
+    for (size_t row = first; row < candidates->ranks->count; row++) {
+        if (is_tied(params, candidates, survey, row) && before-- == 0) {
+            return row;
         }
     }
-    return row;
+    return first;
 }
 
 void kvca_rule_list(const kvca_params *params, const struct kvca_candidates *candidates,

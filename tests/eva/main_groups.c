@@ -3,7 +3,7 @@
  * Two groups of rows; the second one is short. The rows of a group are analysed together, so nothing is known of a
  * selection. This shows only that memory is sound.
  *
- * eva: -eva-auto-loop-unroll 16 -eva-slevel 30 -eva-slevel-function count_bits:0,nth_bit:0
+ * eva: -eva-auto-loop-unroll 16 -eva-slevel 30
  * eva: -eva-partition-value params_case,call_case
  */
 #include "any.h"

@@ -2,8 +2,7 @@
 /*
  * A place with any request, from any state that the pool may be in (pool.h).
  *
- * eva: -eva-auto-loop-unroll 128 -eva-alloc-builtin fresh -eva-slevel-function count_bits:70,main:1000
- * eva: -eva-subdivide-non-linear-function count_bits:16,nth_bit:16
+ * eva: -eva-auto-loop-unroll 128 -eva-alloc-builtin fresh -eva-slevel-function main:1000
  * eva: -eva-partition-value params_case,call_case -eva-split-limit 1000
  * eva: -eva-split-return-function kvca_pool_new:0,fill_params:0,fill_head:0,any_pool:0
  * eva: -eva-split-return-function choose:0,choose_by_columns:0,kvca_pool_place:0

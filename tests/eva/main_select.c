@@ -2,8 +2,7 @@
 /*
  * Up to three rows. Each count and each set of columns is analysed separately.
  *
- * eva: -eva-auto-loop-unroll 128 -eva-slevel-function count_bits:70
- * eva: -eva-subdivide-non-linear-function count_bits:16,nth_bit:16
+ * eva: -eva-auto-loop-unroll 128
  * eva: -eva-partition-value params_case,count_case,columns_case,call_case
  */
 #include "any.h"

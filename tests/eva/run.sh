@@ -15,20 +15,16 @@ if [ -z "$work" ]; then
     trap 'rm -rf "$work"' EXIT
 fi
 
-core=(src/status.c src/{rule,policy,pool}/*.c src/vector/variant.c)
+core=(src/status.c src/{rule,policy,pool}/*.c src/vector/vector.c)
 headers='-Iinclude -Isrc -Itests/eva -U__x86_64__ -U__aarch64__ -include tests/eva/c11.h'
 
 # The parts of a selection return what they did, so their callers must see each answer together with its effects.
-answers=kvca_select:0,kvca_tie_set:0,kvca_view_pick:0,kvca_view_list:0,kvca_ready_pick:0,kvca_only_pick:0
-answers+=,pick:0,list:0,pick_ready:0,pick_many_ready:0,pick_eligible_ready:0,pick_by_keys:0,finish:0
-answers+=,kvca_params_validate:0,kvca_params_take:0,kvca_policy_new:0,kvca_pool_attach:0,lay_out:0
-for name in pick_by pick_small pick_cost pick_packed pick_{many_,}general \
-    pick_{many_,}{packed,cost}_{one_limit,capacity,any,share}; do
-    answers+=,$name:0:1:2:3:4
-done
+answers=kvca_select:0,kvca_tie_set:0,kvca_view_select:0,kvca_ready_select:0,kvca_select_only:0,kvca_select_plainly:0
+answers+=,kvca_rule_survey:0,finish:0
+answers+=,kvca_params_validate:0,check_ranges:0,kvca_size_read:0,kvca_read_params:0,kvca_params_take:0,kvca_policy_new:0,kvca_pool_attach:0,lay_out:0
 
 # Loops over rows in a scan need no cases.
-loops=best_of_group:0,scan:10,judge:0,judge_slot:0,fitting:0,cost_of:0,take:0,kvca_draw:10
+loops=kvca_rule_survey:10,kvca_rule_draw:10,kvca_rule_list:10,kvca_draw:10
 # Nor do the searches for ranks to warn about.
 loops+=,look_at_row:0,kvca_warned_begin:0,kvca_warned_add:0,find:0,refresh:0,age:0,mark_of:0
 
