@@ -30,10 +30,10 @@
  * docs/examples shows both. A pool itself allocates nothing, takes no lock, reads no clock and has no state outside
  * its block. Only kvca_pool_init() and kvca_pool_new() obtain a seed from the system.
  *
- * Death. A process may be killed in the middle of any call. The next call completes the
- * interrupted update, or finds that it had not begun. kvca_pool_repair() does only this, for hosts that learn of the
- * death (EOWNERDEAD). kvca_pool_owner_void() gives back what the dead process had booked. The counters may miss what
- * the interrupted call would have counted.
+ * Death. A process may be killed in the middle of any call. The next call completes the interrupted update, or finds
+ * that it had not begun. kvca_pool_repair() does only this, for hosts that learn of the death (EOWNERDEAD).
+ * kvca_pool_owner_void() gives back what the dead process had booked. The counters may miss what the interrupted call
+ * would have counted.
  *
  * Slots. A rank has a slot, which is a number below max_ranks. It gets the slot from the kvca_pool_put() that adds
  * it, and keeps it until it is dropped or has drained. Eligibility and multipliers are given by slot, and selections
@@ -257,8 +257,7 @@ typedef struct kvca_booking {
  *                        that was not taken, and `row` is the first tied slot
  * @return KVCA_OK: the request is booked, and selection->outcome says whether it fits;
  *         KVCA_NONE_ELIGIBLE: no rank may be picked;
- *         KVCA_NONE_FITS: only_if_fits is set, and no rank has room now. A host that can wait should
- *         wait;
+ *         KVCA_NONE_FITS: only_if_fits is set, and no rank has room now. A host that can wait should wait;
  *         KVCA_NEVER_FITS: only_if_fits is set, and the request is larger than the limit of every rank that may be
  *         picked, even of an empty one. Waiting does not help, unless ranks or parameters change;
  *         KVCA_ERR_OVERFLOW: D would exceed UINT64_MAX on every rank that could otherwise be picked;
