@@ -16,7 +16,7 @@ static bool is_empty(const kvca_booking *booking)
     return booking->owner == 0 && booking->slot == 0 && booking->generation == 0 && booking->blocks == 0;
 }
 
-/* Whether the booking can be one of those that the entry sums up. The only one is the entry. */
+/* Whether the booking can be part of the sum in the entry. If the entry has one request, they must be equal. */
 static bool is_part_of(const kvca_booking *booking, const struct kvca_journal *entry)
 {
     return entry->requests == 1 ? entry->blocks == booking->blocks
