@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Structures of the interface that may grow. Each begins with its size where it was made, so that a program and a library
- * of different versions understand each other.
+ * Structures of the interface that may grow. Each begins with its size in the program that made it, so that a program
+ * and a library of different versions work together.
  *
- * What the caller hands in to be read: of this library's size, it is used as it is. A smaller one, down to the size of 0.2,
- * comes from an older program: what it lacks is zero. A larger one comes from a newer program: what this library does not
- * know must be zero, since else the program asks for something that nobody would do. All else is KVCA_ERR_SIZE.
- * What the caller hands in to be filled: as much is written as both know, the rest of it becomes zero, and its size stays.
+ * A structure that the caller passes to be read:
+ * - If it has this library's size, it is used as it is.
+ * - If it is smaller, it comes from an older program. The fields that it lacks are zero. The least size is that of
+ *   0.2.
+ * - If it is larger, it comes from a newer program. The bytes that this library does not know must be zero. Otherwise
+ *   the program asks for something that the library would not do.
+ * - Any other size is KVCA_ERR_SIZE.
  *
- * How a field is added: at the end, behind the old sizeof and never in old padding, so that a program that did not know it
- * sets it to zero; and its zero means "as before". Its type is one that needs no wider alignment than the structure has.
- * The last fields named below stay those of 0.2, and so do the least sizes. What is kept elsewhere, as in the pool's block,
- * has a layout of its own.
+ * In a structure that the caller passes to be filled, the library writes the fields that both know. It sets the rest
+ * to zero and does not change the size.
  *
- * On the request path a structure costs one comparison: whoever finds another size goes on in a function out of line, which
- * copies into a structure of this library's size and calls again.
+ * A new field goes at the end, behind the old sizeof and never in old padding. So a program that does not know the
+ * field has it as zero, and zero must mean "as before". Its type must not need a wider alignment than the structure
+ * has. The last fields that are named below stay those of 0.2, and so do the least sizes. What is stored elsewhere,
+ * such as in the pool's block, has a layout of its own.
+ *
+ * On the request path a structure costs one comparison. If the size differs, a function out of line copies the fields
+ * into a structure of this library's size, and calls the function again.
  */
 #ifndef KVCA_SIZE_H
 #define KVCA_SIZE_H
@@ -24,12 +30,12 @@
 #include <kvca/config.h>
 #include <kvca/pool.h>
 
-/* No structure comes near it: what is larger is a size that was not set. */
+/* No structure comes near this size. A larger value means that the size was not set. */
 #define KVCA_SIZE_MOST 4096
 
 #define KVCA_OUT_OF_LINE __attribute__((noinline, cold))
 
-/* Each structure that callers hand in, and its last field in 0.2. */
+/* Each structure that callers pass, and its last field in 0.2. */
 #define KVCA_SIZED(X)                                                                                                \
     X(params, count_priority)                                                                                        \
     X(ranks, request_blocks)                                                                                         \
@@ -42,11 +48,11 @@
     X(snapshot, params)                                                                                              \
     X(error, message)
 
-/* What sizeof was when `last` was the last field, of a structure of this alignment. */
+/* The sizeof when `last` was the last field, of a structure of this alignment. */
 #define KVCA_SIZE_THROUGH(type, last, alignment)                                                                     \
     ((offsetof(type, last) + sizeof(((type *)0)->last) + (alignment)-1) / (alignment) * (alignment))
 
-/* Whether a structure of the caller's can be filled: `least` is its size in 0.2. */
+/* Checks whether a structure of the caller can be filled. `least` is its size in 0.2. */
 static inline kvca_status kvca_size_check(const void *given, size_t least)
 {
     size_t size;
@@ -54,7 +60,7 @@ static inline kvca_status kvca_size_check(const void *given, size_t least)
     return size >= least && size <= KVCA_SIZE_MOST ? KVCA_OK : KVCA_ERR_SIZE;
 }
 
-/* Copies a structure of the caller's to one of this library's, of `known` bytes. */
+/* Copies a structure of the caller to one of this library, which has `known` bytes. */
 static inline kvca_status kvca_size_read(void *own, size_t known, const void *given, size_t least)
 {
     const char *bytes = given;
@@ -74,7 +80,7 @@ static inline kvca_status kvca_size_read(void *own, size_t known, const void *gi
     return KVCA_OK;
 }
 
-/* Fills a structure of the caller's, which was checked, from one of this library's. */
+/* Fills a structure of the caller from one of this library. kvca_size_check() must have accepted it. */
 static inline void kvca_size_write(void *given, const void *own, size_t known)
 {
     size_t size;
@@ -86,8 +92,8 @@ static inline void kvca_size_write(void *given, const void *own, size_t known)
 }
 
 /*
- * Of each structure: kvca_check_ranks(given) says whether it can be filled, kvca_read_ranks(own, given) copies it in, and
- * kvca_write_ranks(given, own) copies it out.
+ * Three functions for each structure, for example kvca_ranks: kvca_check_ranks(given) checks whether it can be
+ * filled, kvca_read_ranks(own, given) copies it in, and kvca_write_ranks(given, own) copies it out.
  */
 #define KVCA_DEFINE_SIZED(name, last)                                                                                \
     struct kvca_aligned_##name {                                                                                     \

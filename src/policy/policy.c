@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The policy handle: a selection by the rule, and warnings. */
+/* The policy: selections by the rule, and warnings. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "vector/vector.h"
 #include "size.h"
 
-/* What threads write lies on cache lines of its own, apart from what all of them read. */
+/* Fields that threads write are on cache lines apart from the fields that all threads read. */
 struct kvca_policy {
     kvca_params params;
     struct kvca_terms terms;
@@ -70,11 +70,11 @@ kvca_status kvca_policy_set_warning(kvca_policy *policy, kvca_warning_fn callbac
     }
     policy->warn = callback;
     policy->warn_user = user;
-    kvca_watch_learn(&policy->watch, 0, 0); /* no selection has no ranks: the next one looks at all of them */
+    kvca_watch_learn(&policy->watch, 0, 0); /* no selection has 0 ranks: so the next one looks at all */
     return KVCA_OK;
 }
 
-/* Warns of a row if its capacity is unknown and the rank new. */
+/* Warns of a row if its capacity is unknown and its rank was not warned about before. */
 static void look_at_row(kvca_policy *policy, const kvca_ranks *ranks, size_t row, uint64_t era)
 {
     if (!kvca_capacity_is_unknown(&policy->terms, ranks->total_kv_blocks ? ranks->total_kv_blocks[row] : 0)) {
@@ -91,7 +91,7 @@ static void look_at_row(kvca_policy *policy, const kvca_ranks *ranks, size_t row
     }
 }
 
-/* Out of line, as what follows: a selection that looks for nothing pays little for it. */
+/* This and the next function are out of line, so that a selection that does not need them stays fast. */
 static __attribute__((noinline)) void look_at_all_rows(kvca_policy *policy, const kvca_ranks *ranks, size_t unknown)
 {
     uint64_t era = kvca_warned_begin(&policy->warned);
@@ -107,7 +107,7 @@ static __attribute__((noinline)) void look_at_some_row(kvca_policy *policy, cons
     look_at_row(policy, ranks, row, kvca_warned_begin(&policy->warned));
 }
 
-/* Looks for ranks to be warned about: in all rows where there is anything new, else perhaps in one. */
+/* Looks for ranks to warn about: in all rows if the numbers have changed, otherwise sometimes in one row. */
 static inline void look_for_unknown(kvca_policy *policy, const kvca_ranks *ranks, size_t unknown)
 {
     uint64_t turn;
@@ -118,7 +118,7 @@ static inline void look_for_unknown(kvca_policy *policy, const kvca_ranks *ranks
     }
 }
 
-/* A selection is done; tells whether it could be. */
+/* Ends a selection. `sound` says whether its multipliers were valid. */
 static inline kvca_status finish(kvca_policy *policy, const kvca_ranks *ranks, bool sound,
                                  const kvca_selection *selection)
 {
@@ -131,7 +131,7 @@ static inline kvca_status finish(kvca_policy *policy, const kvca_ranks *ranks, b
     return KVCA_OK;
 }
 
-/* Whether a structure has another size than in this library. */
+/* Whether one of the structures has another size than in this library. */
 static inline bool have_other_sizes(const kvca_ranks *ranks, const kvca_selection *selection)
 {
     return ranks->size != sizeof *ranks || selection->size != sizeof *selection;

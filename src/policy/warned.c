@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranks come and go for months, while the set may not grow and a rank in use may not be warned about again. So it
- * forgets, but only ranks that no selection showed it lately. Its clock goes by how often the ranks in use are seen: an
- * era lasts until they were seen 64 times each, on average, however many they are and in whatever portions a host
- * shows them. A rank unseen for an era and the beginning of another may be forgotten when its place is needed.
+ * Ranks come and go for months. The set may not grow, and a rank in use must not be warned about again. So the set
+ * forgets ranks, but only those that no selection has shown lately. Its clock counts how often the ranks in use are
+ * seen. An era lasts until they were seen 64 times each, on average. This holds for any number of ranks, and for any
+ * portions in which a host shows them. A rank that was unseen for an era and the beginning of another may be
+ * forgotten when its place is needed.
  *
- * An entry is a 64-bit word, so that a compare-and-swap replaces it whole:
+ * An entry is a 64-bit word, so that one compare-and-swap replaces it as a whole:
  *
  *     fingerprint of the rank (40 bits) | era in which it was last seen (24 bits)
  *
- * 0 is a free entry. A rank is kept in one of two groups of places, named by other bits of its hash. Two ranks of a
- * pool of 1000 are mistaken for one another with a probability below 2^-28, and then one warning is not given.
+ * 0 is a free entry. Other bits of a rank's hash select two groups of places, and the rank is in one of the two. In a
+ * pool of 1000 ranks, two are mistaken for one another with a probability below 2^-28. Then one warning is missing.
  */
 #include "policy/warned.h"
 
@@ -20,12 +21,12 @@
 
 #define GROUPS (KVCA_WARNED_RANKS / KVCA_WARNED_GROUP)
 #define PLACES ((size_t)2 * KVCA_WARNED_GROUP)
-#define LOOKS_PER_ERA 64 /* at each rank */
+#define LOOKS_PER_ERA 64 /* at each rank, on average */
 #define ERAS_IN_USE 2
 #define ERA_BITS 24
 #define ERA_MASK ((UINT64_C(1) << ERA_BITS) - 1)
 
-/* A thread that was held up in its pass finds entries of eras that it has not seen begin: this many may have. */
+/* A thread that was delayed may find entries of later eras than its own. They are at most this many eras ahead. */
 #define ERAS_AHEAD 1024
 
 #define OLDER_THAN_ALL UINT64_MAX
@@ -41,7 +42,7 @@ static struct mark mark_of(uint64_t worker_id, uint32_t dp_rank)
     uint64_t hash = kvca_hash_rank(worker_id, dp_rank);
     uint64_t bits = hash & ~ERA_MASK;
     return (struct mark){
-        .fingerprint = bits != 0 ? bits : ~ERA_MASK, /* 0 would look free */
+        .fingerprint = bits != 0 ? bits : ~ERA_MASK, /* 0 means a free entry */
         .groups = {hash % GROUPS, hash / GROUPS % GROUPS},
     };
 }
@@ -52,7 +53,7 @@ static _Atomic uint64_t *place_of(struct kvca_warned *warned, const struct mark 
     return &warned->entries[group * KVCA_WARNED_GROUP + place % KVCA_WARNED_GROUP];
 }
 
-/* How many eras ago the entry was seen. */
+/* How many eras ago the entry was last seen. */
 static uint64_t age(uint64_t entry, uint64_t era)
 {
     if (entry == 0) {
@@ -62,14 +63,14 @@ static uint64_t age(uint64_t entry, uint64_t era)
     return eras > ERA_MASK - ERAS_AHEAD ? 0 : eras;
 }
 
-/* Counts without a lock: if threads overwrite one another's, the era ends a little later. */
+/* Counts without a lock. If one thread overwrites the count of another, the era only ends a little later. */
 static void count(_Atomic uint64_t *counter)
 {
     uint64_t counted = atomic_load_explicit(counter, memory_order_relaxed);
     atomic_store_explicit(counter, counted + 1, memory_order_relaxed);
 }
 
-/* Marks a rank that was found as seen in this era. If another thread did so, or forgot it, that is as good. */
+/* Marks a found rank as seen in this era. It is no fault if another thread marked or replaced it meanwhile. */
 static void refresh(struct kvca_warned *warned, _Atomic uint64_t *entry, uint64_t seen, uint64_t era)
 {
     if (age(seen, era) != 0) {
@@ -79,7 +80,7 @@ static void refresh(struct kvca_warned *warned, _Atomic uint64_t *entry, uint64_
     }
 }
 
-/* The places of a rank as one thread saw them: where it is, or else the oldest entry, the first of several. */
+/* A search in the places of a rank. If it is not found, `entry` is the oldest entry, and the first of several. */
 struct finding {
     _Atomic uint64_t *entry;
     uint64_t seen;
@@ -129,13 +130,13 @@ bool kvca_warned_add(struct kvca_warned *warned, uint64_t era, uint64_t worker_i
             return false;
         }
         if (age(finding.seen, era) < ERAS_IN_USE) {
-            return false; /* all its places are in use: better one warning too few than a log that floods */
+            return false; /* all its places are in use: one warning too few is better than a flooded log */
         }
         if (atomic_compare_exchange_strong_explicit(finding.entry, &finding.seen, mark.fingerprint | (era & ERA_MASK),
                                                     memory_order_relaxed, memory_order_relaxed)) {
             count(&warned->seen);
             return true;
         }
-        /* Another thread took the place, perhaps for this same rank: look again. */
+        /* Another thread took the place, perhaps for the same rank. Look again. */
     }
 }

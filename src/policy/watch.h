@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much a selection looks for ranks that must be warned about. To look at each rank of unknown capacity would take
- * far longer than to select. So that is done where the number of ranks, or of those of unknown capacity, is not that of
- * the selection before; and else now and then for one row, drawn at random so that no order in which a host shows its
- * ranks keeps one of them hidden.
+ * When a selection looks for ranks that must be warned about. To look at each rank of unknown capacity would take far
+ * longer than to select. So a selection looks at all ranks only if the number of ranks, or of those of unknown
+ * capacity, differs from that of the selection before. Other selections sometimes look at one row, drawn at random.
+ * So a rank is found in whatever order a host shows its ranks.
  */
 #ifndef KVCA_WATCH_H
 #define KVCA_WATCH_H
@@ -18,10 +18,13 @@
 /* One selection in 2^4 samples a row. */
 #define KVCA_WATCH_BITS 4
 
-/* All zero knows nothing. Threads write to it without a lock: if one overwrites another, a sample is taken once more. */
+/*
+ * All zero means that nothing is known. Threads write without a lock. If one overwrites the count of another, a
+ * sample is taken once more.
+ */
 struct kvca_watch {
     _Atomic uint64_t
-        numbers; /* of the last selection: ranks in the upper half, those of unknown capacity in the lower */
+        numbers; /* of the last selection: ranks in the upper half, and those of unknown capacity in the lower */
     _Atomic uint64_t selections;
 };
 
@@ -35,12 +38,12 @@ static inline void kvca_watch_learn(struct kvca_watch *watch, uint64_t count, ui
     atomic_store_explicit(&watch->numbers, count << 32 ^ unknown, memory_order_relaxed);
 }
 
-/* Whether this selection is to look at a row; if so, `turn` tells which. */
+/* Whether this selection must look at a row. kvca_watch_row() finds the row from `turn`, which is always written. */
 static inline bool kvca_watch_samples(struct kvca_watch *watch, uint64_t *turn)
 {
     uint64_t selections = atomic_load_explicit(&watch->selections, memory_order_relaxed);
     atomic_store_explicit(&watch->selections, selections + 1, memory_order_relaxed);
-    /* Multiples of the golden ratio: a selection of sixteen, but in step with no order that repeats. */
+    /* Multiples of the golden ratio: one selection in sixteen, but not in step with any order that repeats. */
     *turn = selections * UINT64_C(0x9e3779b97f4a7c15);
     return *turn >> (64 - KVCA_WATCH_BITS) == 0;
 }

@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pool/booking.h"
 
-struct kvca_journal kvca_pool_entry(kvca_pool *pool, uint64_t owner, uint64_t slot)
-{
-    return (struct kvca_journal){
-        .owner = owner,
-        .slot = slot,
-        .blocks = kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, owner)[slot],
-        .requests = kvca_owner_row(pool, KVCA_PART_OWNER_REQUESTS, owner)[slot],
-    };
-}
-
 static bool is_empty(const kvca_booking *booking)
 {
     return booking->owner == 0 && booking->slot == 0 && booking->generation == 0 && booking->blocks == 0;
 }
 
-/* Whether the booking can be one of those that the entry sums up. The only one is the entry. */
+/* Whether the booking can be part of the sum in the entry. If the entry has one request, they must be equal. */
 static bool is_part_of(const kvca_booking *booking, const struct kvca_journal *entry)
 {
     return entry->requests == 1 ? entry->blocks == booking->blocks

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a place decided as it did: the two slots that are compared, as ranks for kvca_explain(). */
+/* Explains what kvca_pool_place() decided. The two slots that are compared become rows for kvca_explain(). */
 #include "pool/booking.h"
 #include "pool/ledger.h"
 #include "pool/repair.h"
 #include "size.h"
 
-/* The slot that is asked about, and the one that was picked. */
+/* The rows of the slot to explain and of the slot that was picked. */
 enum { ASKED, PICKED, ROWS };
 
-/* What kvca_explain() reads of them. */
+/* The columns of these two rows. */
 struct pair {
     uint64_t blocks[ROWS];
     uint64_t requests[ROWS];
@@ -16,7 +16,7 @@ struct pair {
     double multipliers[ROWS];
 };
 
-/* Takes a slot into a row, as it is without the booking. */
+/* Copies a slot to a row, without the booking. */
 static void take_slot(kvca_pool *pool, uint64_t slot, const kvca_request *request, const kvca_booking *booking,
                       struct pair *pair, size_t row)
 {
@@ -51,7 +51,7 @@ static kvca_status check_question(kvca_pool *pool, const kvca_booking *booking, 
     return booking ? kvca_pool_find_booking(pool, booking, &entry) : KVCA_OK;
 }
 
-/* The same with structures of this library's size. */
+/* kvca_pool_explain() for structures of this library's size. */
 static kvca_status explain(kvca_pool *pool, const kvca_request *request, const kvca_booking *booking,
                            const kvca_selection *selection, uint32_t slot, kvca_explanation *explanation)
 {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a pool lies in its block, and how it is written.
+ * The layout of a pool in its block, and how the block is written.
  *
- * Some of the block is the truth, the rest follows from it and can be rebuilt (pool_repair.c):
+ * Some of the data is primary. The rest is derived: it can be computed from the primary data again, which
+ * kvca_pool_rebuild() does.
  *
- *     truth    the parameters; for each slot its state and, unless that is free, the rank; for each owner its state;
- *              for each claimed owner and each taken slot what the one has booked on the other
- *     follows  of each slot the totals, the limit, key and room, whether it takes requests and whether it is of unknown
- *              capacity (pool_slots.c); the index of identities (pool_ranks.c)
+ *     primary  the parameters; the state of each slot, and its rank unless it is free; the state of each owner; what
+ *              each claimed owner has booked on each slot that has a rank
+ *     derived  for each slot: the totals, the limit, the key, the room, whether it takes requests, and whether its
+ *              capacity is unknown; the index of identities
  *
- * Every change of the truth is one store of one word, so that a process killed around it leaves the old truth or the
- * new one. Two words that belong together, D and N of a booking, are first written to the journal, and the store that
- * marks the pool as dirty is the one that decides. Whoever finds the pool dirty redoes the journal and rebuilds what
- * follows.
+ * A change of the primary data is one store of one word. So a process that is killed before or after it leaves the
+ * old data or the new data. When two words must change together, such as D and N of a booking, their new values are
+ * first written to the journal. Then the store that marks the pool as dirty makes the change final. A process that
+ * finds the pool dirty does again what the journal says, and computes the derived data again.
  */
 #ifndef KVCA_LEDGER_H
 #define KVCA_LEDGER_H
@@ -23,11 +24,11 @@
 
 #include "vector/vector.h"
 
-/* "kvcapool" in ASCII, and a number that rises when the block's layout changes. */
+/* "kvcapool" in ASCII, and a number that rises when the layout of the block changes. */
 #define KVCA_POOL_MAGIC UINT64_C(0x6c6f6f706163766b)
 #define KVCA_POOL_LAYOUT 5
 
-/* The parts of the block behind its head, in this order. */
+/* The parts of the block, in this order. They follow its head. */
 enum kvca_part {
     KVCA_PART_READY,          /* struct kvca_ready for each group of slots */
     KVCA_PART_BLOCKS,         /* uint64_t for each slot: D, the sum over owners */
@@ -37,9 +38,9 @@ enum kvca_part {
     KVCA_PART_WORKERS,        /* uint64_t for each slot: worker_id */
     KVCA_PART_STATES,         /* uint64_t for each slot: generation and enum kvca_slot_state */
     KVCA_PART_DP_RANKS,       /* uint32_t for each slot */
-    KVCA_PART_PLACEABLE,      /* a bit for each slot: takes requests */
-    KVCA_PART_SCRATCH,        /* a bit for each slot, for one call */
-    KVCA_PART_INDEX,          /* uint32_t for each bucket: slot + 1 of a rank by its hash, 0 for none */
+    KVCA_PART_PLACEABLE,      /* a bit for each slot: whether it takes requests */
+    KVCA_PART_SCRATCH,        /* a bit for each slot, used within one call */
+    KVCA_PART_INDEX,          /* uint32_t for each bucket: the slot + 1 of a rank, placed by its hash; 0 for none */
     KVCA_PART_OWNERS,         /* struct kvca_owner_entry for each owner */
     KVCA_PART_OWNER_BLOCKS,   /* uint64_t for each owner and slot */
     KVCA_PART_OWNER_REQUESTS, /* uint64_t for each owner and slot */
@@ -50,12 +51,12 @@ enum kvca_slot_state { KVCA_SLOT_FREE, KVCA_SLOT_ACTIVE, KVCA_SLOT_DRAINING };
 
 enum kvca_dirt {
     KVCA_CLEAN,
-    KVCA_DIRTY,         /* what follows from the truth may not follow yet */
-    KVCA_DIRTY_BOOKING, /* and the journal has a booking that may not have been done yet */
-    KVCA_DIRTY_PUT,     /* and the journal has the update of a rank that may not have been done yet */
+    KVCA_DIRTY,         /* the derived data may be out of date */
+    KVCA_DIRTY_BOOKING, /* in addition, the journal has a booking that may not be done yet */
+    KVCA_DIRTY_PUT,     /* in addition, the journal has the update of a rank that may not be done yet */
 };
 
-/* A kvca_params of fixed layout. */
+/* kvca_params in a fixed layout. */
 struct kvca_stored_params {
     double capacity_fraction;
     double decode_active_request_weight;
@@ -63,7 +64,7 @@ struct kvca_stored_params {
     uint64_t count_priority;
 };
 
-/* A kvca_counters of fixed layout. */
+/* kvca_counters in a fixed layout. */
 struct kvca_stored_counters {
     uint64_t placed;
     uint64_t fallbacks;
@@ -80,8 +81,8 @@ struct kvca_owner_entry {
 };
 
 /*
- * What an owner, by its index, will have booked on a slot; or in `blocks` the capacity that the rank there, which then
- * takes requests, will have.
+ * For KVCA_DIRTY_BOOKING: what an owner, given by its index, will have booked on a slot. For KVCA_DIRTY_PUT: `blocks`
+ * is the capacity that the rank of the slot will have, and the rank will take requests.
  */
 struct kvca_journal {
     uint64_t owner;
@@ -90,7 +91,9 @@ struct kvca_journal {
     uint64_t requests;
 };
 
-/* The head of the block. Of fixed-width members alone, so that programs of any word size lay it out alike. */
+/*
+ * The head of the block. Its members have fixed widths, so that programs of any word size lay it out in the same way.
+ */
 struct kvca_pool {
     uint64_t magic;
     uint32_t layout;
@@ -105,16 +108,16 @@ struct kvca_pool {
     struct kvca_stored_params params[2];
     struct kvca_terms terms[2]; /* kvca_terms_of() each set */
     _Atomic uint64_t generator;
-    uint64_t slots;       /* no slot from here on has a rank */
+    uint64_t slots;       /* this slot and those after it have no rank */
     uint64_t free_hint;   /* no slot before this one is free */
-    uint64_t first_claim; /* the generation that all owners began with */
-    uint64_t large;       /* how many slots have totals too large for a key */
+    uint64_t first_claim; /* the first generation of all owners */
+    uint64_t large;       /* how many slots have totals that are too large for a key */
     struct kvca_stored_counters counters;
 };
 
 _Static_assert(sizeof(struct kvca_pool) == 400, "the head is laid out alike everywhere; else raise KVCA_POOL_LAYOUT");
 
-/* The part that comes first begins at the same place in every pool: so a place need not wait to be told where. */
+/* The first part begins at the same place in every pool, so that kvca_pool_place() need not read its offset. */
 #define KVCA_POOL_READY_OFFSET 448
 
 _Static_assert(KVCA_POOL_READY_OFFSET >= sizeof(struct kvca_pool) &&
@@ -157,7 +160,7 @@ static inline bool kvca_owner_is_claimed(kvca_pool *pool, uint64_t owner)
     return (kvca_owner_entry(pool, owner)->state & KVCA_OWNER_CLAIMED) != 0;
 }
 
-/* The tests kill the process at each of these in turn. */
+/* The tests kill the process at each of these points in turn. */
 #ifdef KVCA_FAULT_POINTS
 void kvca_fault_point(void);
 #else
@@ -165,8 +168,8 @@ void kvca_fault_point(void);
 #endif
 
 /*
- * Stores, whole and in the order in which they are written here: a death between two of them is one between two of
- * these. That is why even a single process stores with release order.
+ * Stores that are atomic and happen in the order of the program. So if a process dies, it has done the stores up to
+ * some point and none after it. Release order keeps the compiler from changing the order, even in a single process.
  */
 static inline void kvca_store(uint64_t *word, uint64_t value)
 {
@@ -180,7 +183,7 @@ static inline void kvca_store_half(uint32_t *word, uint32_t value)
     atomic_store_explicit((volatile _Atomic uint32_t *)word, value, memory_order_release);
 }
 
-/* The state of a slot: its generation rises whenever it becomes free. */
+/* The word of a slot's state. The generation of a slot rises whenever the slot becomes free. */
 static inline uint64_t kvca_slot_word(uint32_t generation, enum kvca_slot_state state)
 {
     return (uint64_t)generation << 32 | (uint64_t)state;
@@ -209,13 +212,13 @@ static inline kvca_params kvca_pool_params(kvca_pool *pool)
     };
 }
 
-/* What the rule asks of them. */
+/* The terms of the rule for these parameters. */
 static inline const struct kvca_terms *kvca_pool_terms(kvca_pool *pool)
 {
     return &pool->terms[pool->bank & 1];
 }
 
-/* The smallest request that does not fit, or UINT32_MAX if that is past it; 0 where the slot takes none. */
+/* The smallest number of blocks that does not fit, at most UINT32_MAX. 0 if the slot takes no requests. */
 static inline uint32_t kvca_pool_room(kvca_pool *pool, uint64_t slot, uint64_t blocks)
 {
     uint64_t limit = kvca_words(pool, KVCA_PART_LIMITS)[slot];
@@ -225,7 +228,7 @@ static inline uint32_t kvca_pool_room(kvca_pool *pool, uint64_t slot, uint64_t b
     return limit - blocks < UINT32_MAX ? (uint32_t)(limit - blocks) + 1 : UINT32_MAX;
 }
 
-/* Sets the totals of a slot, and what follows from them. The pool is dirty before and after. */
+/* Sets the totals of a slot, and its key and room. The pool is dirty before and after. */
 static inline void kvca_pool_set_totals(kvca_pool *pool, uint64_t slot, uint64_t blocks, uint64_t requests)
 {
     uint64_t *all_blocks = &kvca_words(pool, KVCA_PART_BLOCKS)[slot];
@@ -243,21 +246,21 @@ static inline void kvca_pool_set_totals(kvca_pool *pool, uint64_t slot, uint64_t
     kvca_store_half(&ready->room[slot % KVCA_GROUP], kvca_pool_room(pool, slot, blocks));
 }
 
-/* The index that an owner's handle names; false when this pool has none such. */
+/* Writes the index in an owner's handle to `*index`. Returns false if this pool has no such index. */
 static inline bool kvca_owner_index(kvca_pool *pool, kvca_owner owner, uint64_t *index)
 {
     *index = (uint64_t)(uint32_t)owner - 1;
     return (uint32_t)owner != 0 && *index < pool->max_owners;
 }
 
-/* The index of a claimed owner in `*index`; false when it is not claimed. */
+/* Writes the index of a claimed owner to `*index`. Returns false if the owner is not claimed. */
 static inline bool kvca_pool_find_owner(kvca_pool *pool, kvca_owner owner, uint64_t *index)
 {
     return kvca_owner_index(pool, owner, index) &&
            kvca_owner_entry(pool, *index)->state == ((owner & ~(uint64_t)UINT32_MAX) | KVCA_OWNER_CLAIMED);
 }
 
-/* Whether `owner` was ever handed out by this pool. */
+/* Whether this pool ever gave out `owner`. */
 bool kvca_pool_knew_owner(kvca_pool *pool, kvca_owner owner);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pool's block: how large it is, how it is made and recognised. */
+/* The pool's block: how large it is, how it is made, and how it is recognised. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@ static uint64_t align(uint64_t bytes)
     return (bytes + KVCA_POOL_ALIGNMENT - 1) / KVCA_POOL_ALIGNMENT * KVCA_POOL_ALIGNMENT;
 }
 
-/* At most half full, so that a search soon ends at an empty bucket. */
+/* The index is at most half full, so that a search soon reaches an empty bucket. */
 static uint32_t bucket_count(uint32_t max_ranks)
 {
     uint32_t buckets = 2;
@@ -24,7 +24,7 @@ static uint32_t bucket_count(uint32_t max_ranks)
     return buckets;
 }
 
-/* Within the bounds on ranks and owners no sum or product here comes near 2^64. */
+/* The limits on ranks and owners keep all sums and products here far below 2^64. */
 static uint64_t part_bytes(enum kvca_part part, uint64_t max_ranks, uint64_t max_owners, uint64_t buckets)
 {
     switch (part) {
@@ -47,7 +47,10 @@ static uint64_t part_bytes(enum kvca_part part, uint64_t max_ranks, uint64_t max
     }
 }
 
-/* A head for a pool of this size, all but what is needed to recognise it being zero. Returns false if there is none. */
+/*
+ * Writes the head of a pool of this size. Only the fields that identify the pool are set, and the rest is zero.
+ * Returns false if there can be no such pool.
+ */
 static bool lay_out(uint32_t max_ranks, uint32_t max_owners, struct kvca_pool *head)
 {
     if (max_ranks > KVCA_POOL_MAX_RANKS || max_owners > KVCA_POOL_MAX_OWNERS) {
@@ -90,7 +93,7 @@ static void store_params(kvca_pool *pool, uint64_t bank, const kvca_params *para
     pool->terms[bank] = kvca_terms_of(params);
 }
 
-/* Checks what a pool is to be made of, copies the parameters, and lays the pool out. */
+/* Checks the arguments for a new pool, copies the parameters, and writes the head. */
 static kvca_status prepare(uint32_t max_ranks, uint32_t max_owners, const kvca_params *params, kvca_params *own,
                            struct kvca_pool *head)
 {
@@ -102,8 +105,8 @@ static kvca_status prepare(uint32_t max_ranks, uint32_t max_owners, const kvca_p
 }
 
 /*
- * Makes an empty pool in memory that is large enough and aligned. What makes it one, the magic, goes first and comes
- * last: a death in between leaves no pool.
+ * Makes an empty pool in memory that is large enough and aligned. The magic number is cleared first and set last, so
+ * that a process that dies in between leaves no pool.
  */
 static kvca_pool *make(void *memory, const struct kvca_pool *head, const kvca_params *params)
 {
@@ -114,7 +117,7 @@ static kvca_pool *make(void *memory, const struct kvca_pool *head, const kvca_pa
     memcpy((char *)memory + sizeof pool->magic, (const char *)head + sizeof head->magic,
            sizeof *head - sizeof head->magic);
     store_params(pool, 0, params);
-    pool->first_claim = (uint32_t)kvca_mix(seed); /* so that bookings of another pool are told */
+    pool->first_claim = (uint32_t)kvca_mix(seed); /* so that bookings of another pool are recognised */
     atomic_init(&pool->generator, seed);
     for (uint64_t owner = 0; owner < pool->max_owners; owner++) {
         kvca_owner_entry(pool, owner)->state = pool->first_claim << 32;
@@ -143,8 +146,8 @@ kvca_status kvca_pool_init(void *memory, size_t bytes, uint32_t max_ranks, uint3
 }
 
 /*
- * Whether all that the head leads to lies in the block, of a pool laid out like `layout`. It holds at every moment of
- * every call, so that another process may be in one.
+ * Whether everything that the head leads to is inside the block. `layout` is the head of a pool of the same size.
+ * This holds at every moment of every call, so another process may be in a call now.
  */
 static bool leads_inside(const kvca_pool *pool, const struct kvca_pool *layout)
 {

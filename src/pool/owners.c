@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The owners of a pool. The handle of an owner is its generation and its index + 1; an entry's state is its generation
- * and whether it is claimed. The generation rises with every claim, from first_claim on.
+ * The owners of a pool. An owner's handle holds its generation and its index + 1. The state of its entry holds the
+ * generation and whether it is claimed. The generation starts at first_claim and rises with every claim.
  */
 #include "pool/ledger.h"
 #include "pool/repair.h"
@@ -29,7 +29,7 @@ bool kvca_pool_knew_owner(kvca_pool *pool, kvca_owner owner)
     return claim != 0 && claim <= claims;
 }
 
-/* An entry whose generations are used up is not claimed again, so that no handle is given out twice. */
+/* An entry that has used all its generations is not claimed again. So no handle is given out twice. */
 static bool may_be_claimed(kvca_pool *pool, uint64_t index)
 {
     return !kvca_owner_is_claimed(pool, index) && generation_of(pool, index) + 1 != (uint32_t)pool->first_claim;
@@ -55,7 +55,7 @@ kvca_status kvca_pool_owner_claim(kvca_pool *pool, uint64_t id, kvca_owner *owne
     return KVCA_OK;
 }
 
-/* Takes what an owner had booked on a slot out of the slot's totals. */
+/* Subtracts what an owner had booked on a slot from the totals of the slot. */
 static void give_back(kvca_pool *pool, uint64_t owner, uint32_t slot)
 {
     uint64_t *blocks = &kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, owner)[slot];

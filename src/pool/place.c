@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ledger at work: place, grow, release. */
+/* Placing, growing and releasing requests. */
 #include "pool/booking.h"
 #include "pool/ledger.h"
 #include "pool/repair.h"
@@ -11,7 +11,7 @@ static void count(uint64_t *counter)
     kvca_store(counter, *counter + 1);
 }
 
-/* Sets what an owner has booked on a slot: both numbers, or neither. The pool is dirty until settle(). */
+/* Sets what an owner has booked on a slot: both numbers or neither. The pool stays dirty until settle(). */
 static inline __attribute__((always_inline)) void book(kvca_pool *pool, const struct kvca_journal *entry)
 {
     uint64_t *blocks = &kvca_owner_row(pool, KVCA_PART_OWNER_BLOCKS, entry->owner)[entry->slot];
@@ -39,8 +39,8 @@ static bool overflows(kvca_pool *pool, uint64_t slot, uint64_t blocks)
 }
 
 /*
- * The slots that take requests, but for those whose D this one would raise past UINT64_MAX; tells whether there are
- * such among those that may be picked.
+ * Returns the slots that take requests, except those whose D this request would raise above UINT64_MAX. Sets
+ * `*overflow` if one of these could otherwise be picked.
  */
 static const uint64_t *without_overflowing(kvca_pool *pool, const kvca_request *request, bool *overflow)
 {
@@ -58,13 +58,13 @@ static const uint64_t *without_overflowing(kvca_pool *pool, const kvca_request *
     return slots;
 }
 
-/* Where no total is large, only a large request can overflow one. */
+/* If no total is large, only a large request can cause an overflow. */
 static bool may_overflow(const kvca_pool *pool, const kvca_request *request)
 {
     return pool->large != 0 || request->blocks > UINT64_MAX - INT32_MAX;
 }
 
-/* Whether what is ready says all that the rule needs for this request. */
+/* Whether the ready keys and rooms are all that the rule needs for this request. */
 static bool is_ready(kvca_pool *pool, const kvca_request *request)
 {
     return pool->large == 0 && request->blocks <= INT32_MAX && !request->preferred_taint_multiplier &&
@@ -108,7 +108,7 @@ static __attribute__((noinline)) kvca_status choose_by_columns(kvca_pool *pool, 
     return picked.outcome == KVCA_FALLBACK ? KVCA_NONE_FITS : KVCA_NEVER_FITS;
 }
 
-/* Applies the rule to the slots that may be picked, and draws. Writes the selection when there is one to pick. */
+/* Applies the rule to the slots that may be picked, and draws. Writes the selection if there is a slot to pick. */
 static kvca_status choose(kvca_pool *pool, const kvca_request *request, kvca_selection *selection)
 {
     if (pool->slots == 0) {
@@ -122,7 +122,7 @@ static kvca_status choose(kvca_pool *pool, const kvca_request *request, kvca_sel
     return choose_by_columns(pool, request, ready, selection);
 }
 
-/* The answers of a request that only takes a rank that it fits. */
+/* Whether `status` says that the request fits no rank and that only_if_fits is set. */
 static bool fits_nowhere(kvca_status status)
 {
     return status == KVCA_NONE_FITS || status == KVCA_NEVER_FITS;
@@ -190,7 +190,7 @@ kvca_status kvca_pool_place(kvca_pool *pool, kvca_owner owner, const kvca_reques
     return KVCA_OK;
 }
 
-/* What growing and releasing begin with. */
+/* The common start of kvca_pool_grow() and kvca_pool_release(). */
 static kvca_status begin(kvca_pool *pool, const kvca_booking *booking, struct kvca_journal *entry)
 {
     if (!pool || !booking) {

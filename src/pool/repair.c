@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pool after a death: the journal is redone, and what follows from the truth is rebuilt from it. A death in the
+ * The repair of a pool: it redoes the journal, and rebuilds the derived data from the primary data. A death in the
  * middle of this leaves the pool dirty still, and the next repair begins anew.
  */
 #include "pool/index.h"

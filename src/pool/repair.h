@@ -5,7 +5,7 @@
 
 #include "pool/ledger.h"
 
-/* Completes or undoes what was interrupted, and works out again what follows from the truth. */
+/* Completes or undoes what was interrupted, and rebuilds the derived data. */
 void kvca_pool_rebuild(kvca_pool *pool);
 
 /* Every call begins with it. */

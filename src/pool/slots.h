@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The slots of a pool, and what follows from their truth. The rule reads a key and a room for each slot, 12 bytes instead
+ * The slots of a pool, and what is derived for them. The rule reads a key and a room for each slot, 12 bytes instead
  * of D, N and the limit: whoever books works them out once, so that every selection reads less.
  *
  * The pool is dirty before and after each of these.

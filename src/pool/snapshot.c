@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A copy of a pool's ranks, to be read outside the lock. */
+/* A copy of a pool's ranks, which can be read without the lock. */
 #include "pool/ledger.h"
 #include "pool/repair.h"
 #include "size.h"
 
-/* What lies first in the caller's buffer. */
+/* The first part of the caller's buffer. */
 struct head {
     kvca_ranks ranks;
     kvca_counters counters;
     kvca_params params;
 };
 
-/* On some machines of 32 bits the structures are aligned to 4 bytes alone. */
+/* Rounded up, because some 32-bit machines align the structures only to 4 bytes. */
 #define HEAD_BYTES ((sizeof(struct head) + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t))
 
-/* The columns of a snapshot, as they lie behind it: the wide ones first. */
+/* The columns of a snapshot. They follow the head, the wide ones first. */
 struct columns {
     uint64_t *worker_id;
     uint64_t *decode_cost_blocks;
@@ -45,7 +45,7 @@ static struct columns lay_columns(void *memory, size_t rows)
     };
 }
 
-/* Copies the slots in this state behind the first `row` rows; returns how many rows there are then. */
+/* Copies the slots that are in this state to the rows from `row` on. Returns the number of rows after that. */
 static size_t copy_slots(kvca_pool *pool, enum kvca_slot_state state, const struct columns *columns, size_t row)
 {
     for (uint32_t slot = 0; slot < pool->slots; slot++) {

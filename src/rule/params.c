@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is accepted: checked here, at the edge, so that the rule can trust what it is given. */
+/* Checks of what the caller passes. They are made here, so that the rule can trust its input. */
 #include "rule/params.h"
 #include "size.h"
 

@@ -4,10 +4,10 @@
 
 #include <kvca/kvca.h>
 
-/* Copies the caller's parameters, which may be of another size and are checked: NULL, size and ranges. */
+/* Copies the caller's parameters to this library's size, and checks them: NULL, size and ranges. */
 kvca_status kvca_params_take(kvca_params *own, const kvca_params *params);
 
-/* kvca_ranks_validate() but for the size and the multipliers: what is wrong with the set of columns. */
+/* The checks of kvca_ranks_validate() on the columns themselves, without the size and the multipliers. */
 static inline kvca_status kvca_columns_validate(const kvca_ranks *ranks)
 {
     if (!ranks) {

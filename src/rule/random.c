@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SplitMix64: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, with the constants
- * of the paper's mix64variant13 (David Stafford). Its state is a counter, so that one atomic addition is a step.
+ * of the paper's mix64variant13 (David Stafford). Its state is a counter, so one atomic addition advances it.
  */
 #define _DEFAULT_SOURCE /* getentropy */
 
@@ -32,17 +32,17 @@ static uint64_t next(_Atomic uint64_t *state)
     return kvca_nth(atomic_fetch_add_explicit(state, GOLDEN_GAMMA, memory_order_relaxed), 0);
 }
 
-/* Below 2^64 mod n there is one number too many for some results: without those, each is equally likely. */
+/* Numbers below 2^64 mod n would give some results once too often. Without them each result is equally likely. */
 static bool is_excess(uint64_t number, uint64_t n)
 {
-    return number < n && number < (0 - n) % n; /* the division is slow, and hardly ever needed */
+    return number < n && number < (0 - n) % n; /* the division is slow, but seldom needed */
 }
 
 uint64_t kvca_draw(_Atomic uint64_t *state, uint64_t n)
 {
     uint64_t number;
     if ((n & (n - 1)) == 0) {
-        return next(state) & (n - 1); /* the same as below, for a power of two, without a division */
+        return next(state) & (n - 1); /* the same result as below for a power of two, without a division */
     }
     do {
         number = next(state);
@@ -56,7 +56,9 @@ uint64_t kvca_unpredictable_seed(const void *address)
     if (getentropy(&seed, sizeof seed) == 0) {
         return seed;
     }
-    /* A sandbox may forbid it. Processes that start together still differ, by their number. */
+    /*
+     * A sandbox may forbid getentropy(). Processes that start at the same time still differ by their process number.
+     */
     struct timespec now = {0};
     timespec_get(&now, TIME_UTC);
     return kvca_mix((uint64_t)now.tv_sec ^ kvca_mix((uint64_t)now.tv_nsec)) ^

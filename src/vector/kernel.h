@@ -342,10 +342,10 @@ struct choice {
     struct key key;
 };
 
-/* Takes rows of a group into the choice. Returns those that tie with it. */
+/* Takes rows of a group into the choice. Returns those that tie with it. Numbers that the kernel declines leave none. */
 KERNEL_FN uint64_t take(struct choice *choice, size_t row, struct key key, uint64_t tied)
 {
-    if (choice->ties > 0 && is_less(choice->key, key)) {
+    if (tied == 0 || (choice->ties > 0 && is_less(choice->key, key))) {
         return 0;
     }
     if (choice->ties == 0 || is_less(key, choice->key)) {
@@ -362,9 +362,9 @@ KERNEL_FN struct choice scan_group(const struct kvca_view *view, const struct pl
     struct choice choice = {0, 0, {0, 0}};
     struct group group = look_at(view, plan, 0, tally);
     if (group.fits != 0) {
-        kept[0] = best_of(view, plan, 0, group.fits, lanes_least(group.least), &choice.key);
-        choice.row = (size_t)__builtin_ctzll(kept[0]);
-        choice.ties = count_bits(kept[0]);
+        struct key key;
+        *kept = best_of(view, plan, 0, group.fits, lanes_least(group.least), &key);
+        take(&choice, 0, key, *kept);
     }
     return choice;
 }
