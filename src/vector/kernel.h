@@ -345,11 +345,15 @@ struct choice {
 /* Takes rows of a group into the choice. Returns those that tie with it. Numbers that the kernel declines leave none. */
 KERNEL_FN uint64_t take(struct choice *choice, size_t row, struct key key, uint64_t tied)
 {
-    if (tied == 0 || (choice->ties > 0 && is_less(choice->key, key))) {
+    if (tied == 0) {
         return 0;
     }
     if (choice->ties == 0 || is_less(key, choice->key)) {
-        *choice = (struct choice){row + (size_t)__builtin_ctzll(tied), 0, key};
+        choice->row = row + (size_t)__builtin_ctzll(tied);
+        choice->ties = 0;
+        choice->key = key;
+    } else if (is_less(choice->key, key)) {
+        return 0;
     }
     choice->ties += count_bits(tied);
     return tied;
@@ -422,22 +426,18 @@ KERNEL_FN struct choice scan(const struct kvca_view *view, const struct plan *pl
     return plan->many ? scan_groups(view, plan, tally, kept) : scan_group(view, plan, tally, kept);
 }
 
-/* The rows of a group that tie with the choice: kept, or found again. */
-KERNEL_FN uint64_t tied_in(const struct kvca_view *view, const struct plan *plan, const struct choice *choice,
-                           const uint64_t *kept, size_t row)
+/* The rows of a group that tie with the choice. */
+KERNEL_OUT uint64_t find_tied(const struct kvca_view *view, struct plan plan, struct choice choice, size_t row)
 {
-    if (row / GROUP < KEPT_GROUPS) {
-        return kept[row / GROUP];
-    }
     struct tally tally = empty_tally();
-    struct group group = look_at(view, plan, row, &tally);
+    struct group group = look_at(view, &plan, row, &tally);
     lanes least = lanes_least(group.least);
-    if (group.fits == 0 || lanes_first(least) != choice->key.first) {
+    if (group.fits == 0 || lanes_first(least) != choice.key.first) {
         return 0;
     }
     struct key key;
-    uint64_t tied = best_of(view, plan, row, group.fits, least, &key);
-    return key.second == choice->key.second ? tied : 0;
+    uint64_t tied = best_of(view, &plan, row, group.fits, least, &key);
+    return key.second == choice.key.second ? tied : 0;
 }
 
 #ifndef LANES_HAVE_NTH_BIT
@@ -452,18 +452,18 @@ KERNEL_FN size_t nth_bit(uint64_t word, size_t n)
 #endif
 
 /* Draws one of the tied rows of many groups. If a host changes columns meanwhile, this still ends. */
-KERNEL_OUT size_t draw_from_groups(const struct kvca_view *view, struct plan plan, struct choice choice,
-                                   const uint64_t *kept, _Atomic uint64_t *generator)
+KERNEL_FN size_t draw_from_groups(const struct kvca_view *view, const struct plan *plan, const struct choice *choice,
+                                  const uint64_t *kept, _Atomic uint64_t *generator)
 {
-    size_t n = (size_t)kvca_draw(generator, choice.ties);
-    for (size_t row = choice.row / GROUP * GROUP; row < view->candidates.ranks->count; row += GROUP) {
-        uint64_t tied = tied_in(view, &plan, &choice, kept, row);
+    size_t n = (size_t)kvca_draw(generator, choice->ties);
+    for (size_t row = choice->row / GROUP * GROUP; row < view->candidates.ranks->count; row += GROUP) {
+        uint64_t tied = row / GROUP < KEPT_GROUPS ? kept[row / GROUP] : find_tied(view, *plan, *choice, row);
         if (n < count_bits(tied)) {
             return row + nth_bit(tied, n);
         }
         n -= count_bits(tied);
     }
-    return choice.row;
+    return choice->row;
 }
 
 KERNEL_FN size_t draw(const struct kvca_view *view, const struct plan *plan, const struct choice *choice,
@@ -472,7 +472,7 @@ KERNEL_FN size_t draw(const struct kvca_view *view, const struct plan *plan, con
     if (choice->ties <= 1) {
         return choice->row;
     }
-    return plan->many ? draw_from_groups(view, *plan, *choice, kept, generator)
+    return plan->many ? draw_from_groups(view, plan, choice, kept, generator)
                       : nth_bit(*kept, (size_t)kvca_draw(generator, choice->ties));
 }
 
