@@ -5,7 +5,7 @@
 #if defined(__aarch64__)
 
 #include "vector/lanes_neon.h"
-/* kernel.h needs what comes before it. */
+/* kernel.h is written in it, so it comes after it. */
 #include "vector/kernel.h"
 
 KVCA_DEFINE_KERNEL(kvca_neon, "neon");

@@ -4,7 +4,7 @@
  *
  *     vector.c           hands a selection to the kernel of this processor, and to the plain rule what that declines
  *     view.h             what a kernel looks at, and what it offers
- *     kernel.h           the kernel: the whole loop, written in vectors of any length
+ *     kernel.h           the kernel, written in vectors of any length, with its parts first_pass.h and second_look.h
  *     lanes_*.h, NAME.c  what a vector is on one kind of processor, and the kernel compiled for it
  *
  * The kernel takes what occurs: D, N and the request's blocks below 2^31. It declines everything else.
