@@ -24,11 +24,6 @@ MOST_IN_SRC = 6
 # Variables that are no more than names: by this one nginx knows the module, and the module's files find their data.
 NAMES = {"ngx_http_kvca_module"}
 
-# Circles that are known and not broken yet, each as all of its members.
-KNOWN_FILES = []
-KNOWN_FOLDERS = []
-
-
 def folder_of(file):
     return file.rpartition("/")[0]
 
@@ -80,8 +75,8 @@ class Graph:
                 chains[members] = min(chains.get(members, chain), chain, key=len)
         return chains
 
-    def tell(self, kind, members, chain):
-        print(f"{kind} of " + ", ".join(sorted(members)))
+    def tell(self, members, chain):
+        print("circle of " + ", ".join(sorted(members)))
         for who, whom in zip(chain, chain[1:]):
             reasons = sorted(set(self.needs[who][whom]))
             more = f" and {len(reasons) - 3} more" if len(reasons) > 3 else ""
@@ -140,20 +135,6 @@ def add_inline_calls(graph, root, defined):
                 graph.add(file_of(root, path), whom, f"calls {symbol} inline")
 
 
-def faults_of(graph, known, all_seen):
-    """Prints the circles; counts those not known, and those known but gone. Of a known one only a part may be seen."""
-    circles, faults = graph.circles(), 0
-    for members, chain in circles.items():
-        is_known = any(members <= listed for listed in known)
-        faults += not is_known
-        graph.tell("known circle" if is_known else "circle", members, chain)
-    for listed in known:
-        if listed not in circles and all_seen(listed):
-            faults += 1
-            print("listed here as a known circle, but it is none: " + ", ".join(sorted(listed)))
-    return faults
-
-
 def test_itself():
     """On a small graph, of which all is known."""
     graph = Graph()
@@ -178,8 +159,11 @@ def main():
     unread = files - read
     if unread:
         print("by their includes alone, for want of nm or of objects: " + ", ".join(sorted(unread)))
-    faults = faults_of(graph, KNOWN_FILES, lambda members: not members & unread)
-    faults += faults_of(graph.folders(), KNOWN_FOLDERS, lambda folders: not folders & set(map(folder_of, unread)))
+    faults = 0
+    for checked in (graph, graph.folders()):
+        for members, chain in checked.circles().items():
+            checked.tell(members, chain)
+            faults += 1
     in_src = [path.name for path in (root / "src").iterdir() if path.is_file()]
     if len(in_src) > MOST_IN_SRC:
         faults += 1

@@ -11,6 +11,7 @@ int use_own_selector(const char *message);
 int fail(const char *message);
 void send_to(size_t slot, kvca_booking booking);
 void hold_back(kvca_request request);
+void reject(kvca_request request);
 int route(uint64_t prompt_tokens);
 
 int route(uint64_t prompt_tokens)
