@@ -33,10 +33,11 @@
  * this mode. A host that is linked with -ffast-math may start in another mode.
  *
  * Sizes. A structure that may gain fields begins with `size`, the number of its bytes in the program that made it.
- * Before you pass such a structure to the library, set `size` to sizeof the structure and zero the rest. This applies
- * to structures that the library reads and to those that it fills. It lets a library and a program of different
- * versions work together:
- * - A field that the program does not have is zero to the library. Zero means "as before".
+ * Before you pass such a structure to the library, zero it, set `size` to sizeof the structure, then set the fields
+ * that you use. (A kvca_params starts from KVCA_PARAMS_DEFAULT.) This applies to structures that the library reads
+ * and to those that it fills. It lets a library and a program of different versions work together:
+ * - A field that the program does not have is zero to the library. In a field that was added later, zero keeps the
+ *   earlier behaviour.
  * - A field that the library does not have must be zero.
  * - KVCA_ERR_SIZE is returned for a size below that of version 0.2, and for a size above 4096. When the library reads
  *   the structure, it also returns KVCA_ERR_SIZE if the bytes beyond those that it knows are not all zero.
@@ -105,7 +106,7 @@ typedef enum kvca_status {
 
     /** kvca_params.capacity_fraction is not in (0, 1] and is not KVCA_NO_CAPACITY_FILTER. */
     KVCA_ERR_CAPACITY_FRACTION = 10,
-    /** kvca_params.decode_active_request_weight is not finite or below 0. */
+    /** kvca_params.decode_active_request_weight is below 0, infinite or NaN. */
     KVCA_ERR_DECODE_ACTIVE_REQUEST_WEIGHT = 11,
 
     /** kvca_ranks.count is 0: there is no rank to pick. */
@@ -114,7 +115,7 @@ typedef enum kvca_status {
     KVCA_ERR_DECODE_COST_BLOCKS = 21,
     /** kvca_ranks.active_requests is NULL. */
     KVCA_ERR_ACTIVE_REQUESTS = 22,
-    /** A kvca_ranks.preferred_taint_multiplier is not finite or not above 0. kvca_ranks_validate() gives its row. */
+    /** A kvca_ranks.preferred_taint_multiplier is 0, below 0, infinite or NaN. kvca_ranks_validate() gives its row. */
     KVCA_ERR_PREFERRED_TAINT_MULTIPLIER = 23,
     /** A row number is not below kvca_ranks.count. */
     KVCA_ERR_ROW = 24,
@@ -273,14 +274,14 @@ typedef void (*kvca_warning_fn)(void *user, const kvca_warning *warning);
  * Sets the callback for ranks without a known capacity. It is called once for each rank, identified by
  * (worker_id, dp_rank).
  *
- * While no callback is set, no rank is marked as warned about. A selection looks at all ranks in two cases: it is the
- * first after this call, or the number of ranks, or of ranks without a known capacity, is not that of the selection
- * before. Of the other selections, one in sixteen looks at one rank, drawn at random. So a rank that replaces another
- * is found within sixteen selections per rank on average, and nearly always within a hundred per rank.
+ * While no callback is set, no rank is marked as warned about. The first selection after this call looks at all
+ * ranks. So does one in which the number of ranks, or the number without a known capacity, has changed. Of the other
+ * selections, one in sixteen looks at one rank, drawn at random. So a rank that replaces another is found within
+ * sixteen selections per rank on average, and nearly always within a hundred per rank.
  *
- * The policy remembers up to 4096 ranks. When it needs room, it forgets a rank that was not seen while the others
- * were seen about 64 times each. If that rank comes back, a warning is given again. If more than about 2000 such
- * ranks are in use at once, or have been, some find no room and get no warning. So no number of ranks floods a log.
+ * The policy has 4096 places for ranks. When it needs one, it forgets a rank that was not seen while the others were
+ * seen about 64 times each. If that rank comes back, a warning is given again. Beyond about 2000 ranks without a known
+ * capacity, some find no place and get no warning. So the number of warnings stays bounded.
  * kvca_selection.unknown_capacity always counts them all.
  *
  * No other thread may use the policy during this call: call it before the policy is shared.
@@ -331,7 +332,7 @@ KVCA_API kvca_status kvca_ranks_validate(const kvca_ranks *ranks, size_t *row);
 
 /** How a rank was picked. */
 typedef enum kvca_outcome {
-    /** The rank has room for the request. */
+    /** The rank fits: its D is at most its limit, or it has no limit. */
     KVCA_FIT = 0,
     /** No rank has room now. This one has the smallest D. A host that can wait would wait here. */
     KVCA_FALLBACK = 1,
@@ -399,9 +400,9 @@ typedef enum kvca_reason {
     KVCA_REASON_TIED = 0,
     /** Its D is above its limit, while another rank fits. */
     KVCA_REASON_DOES_NOT_FIT = 1,
-    /** It fits, but has more active requests. */
+    /** It fits, but has more active requests. Only with count_priority. */
     KVCA_REASON_MORE_REQUESTS = 2,
-    /** It fits and has no more requests, but a higher cost. */
+    /** It fits, but has a higher cost. With count_priority, it has as many requests as the picked row. */
     KVCA_REASON_HIGHER_COST = 3,
     /** No rank fits, and its D is larger. */
     KVCA_REASON_MORE_BLOCKS = 4,

@@ -15,12 +15,13 @@
  *     kvca_pool_put(pool, &rank, NULL);
  *
  *     kvca_request request = {.size = sizeof request, .blocks = kvca_blocks_for_tokens(prompt_tokens, 16)};
- *     kvca_booking booking;
+ *     kvca_booking booking = {0};
  *     kvca_selection selection = {.size = sizeof selection};
- *     if (kvca_pool_place(pool, owner, &request, &booking, &selection) == KVCA_OK)
+ *     if (kvca_pool_place(pool, owner, &request, &booking, &selection) == KVCA_OK) {
  *         send_to(selection.row);
- *     ...
- *     kvca_pool_release(pool, &booking);
+ *         ...
+ *         kvca_pool_release(pool, &booking);
+ *     }
  *
  * Memory. A pool is one block without pointers. Several processes may map it at different addresses. `kvca_pool *` is
  * the address of the block in this process.
@@ -216,13 +217,13 @@ KVCA_API kvca_status kvca_pool_owner_at(kvca_pool *pool, uint32_t index, kvca_ow
 typedef struct kvca_request {
     /** The bytes of this structure: sizeof it. */
     size_t size;
-    /** The KV blocks to book. */
+    /** The KV blocks to book. A slot whose D they would raise above UINT64_MAX may not be picked. */
     uint64_t blocks;
     /** The slots that may be picked: bit s % 64 of word s / 64, for all max_ranks slots. NULL: all slots. */
     const uint64_t *eligible;
     /**
      * Multipliers by slot, for all max_ranks slots. They must be finite and > 0 for slots that may be picked. NULL: 1
-     * everywhere. A slot whose D this request would raise above UINT64_MAX may not be picked.
+     * everywhere.
      */
     const double *preferred_taint_multiplier;
     /** If true and no rank fits, nothing is booked. If false, the fallback is booked then. */
@@ -233,8 +234,8 @@ typedef struct kvca_request {
  * One request on one rank. The host keeps this small value in one place, and passes it back to grow or release the
  * request. If all fields are zero, it is no booking.
  *
- * The ledger keeps sums, not single bookings. So if a copy is released after its original, the pool reports it only
- * where it can. Otherwise the release counts as that of another booking.
+ * Never release a copy after its original. The ledger keeps sums, not single bookings: the pool cannot always tell,
+ * and may then subtract another request's booking.
  *
  * The layout is final, because hosts store bookings by value. A later version puts what it must add elsewhere.
  */
@@ -330,10 +331,11 @@ typedef struct kvca_counters {
 
 /**
  * A copy of a pool's ranks. The rows that take requests come first, in the order of their slots. The rows that drain
- * follow. `ranks` has the count of the first kind only, so it is what kvca_pool_place() chooses from. kvca_tie_set()
- * and kvca_explain() give the same results for it, with one exception: kvca_pool_place() skips a rank whose D would
- * exceed UINT64_MAX. What the pointers lead to is in the caller's buffer. The structures there have the library's
- * size.
+ * follow. `ranks` has the count of the first kind only, so it is what kvca_pool_place() chooses from. For a request
+ * without `eligible`, copy its columns into a kvca_ranks of your own, and set request_blocks and, by row, the
+ * multipliers: kvca_tie_set() then lists what kvca_pool_place() draws from, except that the pool skips a rank whose
+ * D would exceed UINT64_MAX. What the pointers lead to is in the caller's buffer. The structures there have the
+ * library's size.
  */
 typedef struct kvca_snapshot {
     /** The bytes of this structure: sizeof it. */

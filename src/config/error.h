@@ -14,8 +14,8 @@
 #endif
 
 /*
- * Writes "NAME:LINE:COLUMN: " and the formatted text to `error`, which may be NULL. If `line` is 0, writes only "NAME: "
- * in front. Returns `status`.
+ * Writes "NAME:LINE:COLUMN: " and the formatted text to `error`, which may be NULL. If `line` is 0, writes only
+ * "NAME: " in front. Returns `status`.
  */
 kvca_status kvca_error_set(kvca_error *error, kvca_status status, const char *name, size_t line, size_t column,
                            const char *format, ...) KVCA_PRINTF(6, 7);

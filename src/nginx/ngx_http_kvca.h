@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The nginx module, between its files. The folder is for what nginx asks of a host of the library: it includes the public
- * headers and nginx's, and none of the library's own.
+ * The nginx module, between its files. The folder is for what nginx asks of a host of the library: it includes the
+ * public headers and nginx's, and none of the library's own.
  *
  *     module.c      what nginx calls, and when
  *     directives.c  the configuration: what lines are accepted, what they mean

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is kept for a request of nginx's that goes through an upstream of ours: found again, and given back in the end. */
+/*
+ * What is kept for a request of nginx's that goes through an upstream of ours: found again, and given back in the
+ * end.
+ */
 #include "ngx_http_kvca.h"
 
 void ngx_http_kvca_release(ngx_http_kvca_request_t *request)

@@ -2,9 +2,9 @@
 /*
  * A run: one trace, one pool of ranks, one policy, one seed.
  *
- * This folder is for the model of a decode pool: traces, the ranks that serve them, the router in front, and the figures
- * that result. It places requests by the library's own pool, as a host does. It prints nothing, except a message when
- * memory runs out. Options and reports belong to the command.
+ * This folder is for the model of a decode pool: traces, the ranks that serve them, the router in front, and the
+ * figures that result. It places requests by the library's own pool, as a host does. It prints nothing, except a
+ * message when memory runs out. Options and reports belong to the command.
  */
 #ifndef KVCA_REPLAY_RUN_H
 #define KVCA_REPLAY_RUN_H

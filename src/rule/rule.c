@@ -5,8 +5,8 @@
  * D is the KV blocks booked on a rank, the request's own included. N is the rank's active requests. W is the parameter
  * decode_active_request_weight.
  *
- * Every value that is compared is an integer, or a double that was rounded once after each operation. So the tie set is
- * the same on every machine.
+ * Every value that is compared is an integer, or a double that comes of IEEE operations in a fixed order, each
+ * rounded once and none fused. So every machine finds the same ties.
  */
 #include "rule/rule.h"
 
@@ -18,7 +18,10 @@ uint64_t kvca_capacity(const kvca_params *params, uint64_t total_kv_blocks)
     return total_kv_blocks != 0 ? total_kv_blocks : params->capacity_blocks;
 }
 
-/* Limit: the largest integer <= capacity_fraction x capacity. Without a filter or a known capacity there is none. */
+/*
+ * Limit: capacity_fraction x capacity, computed in double, rounded down. If the filter is off, or the capacity is
+ * unknown, there is no limit (UINT64_MAX), so the rank always fits.
+ */
 uint64_t kvca_limit(const kvca_params *params, uint64_t total_kv_blocks)
 {
     uint64_t capacity = kvca_capacity(params, total_kv_blocks);
@@ -66,8 +69,9 @@ double kvca_cost(const kvca_params *params, const kvca_ranks *ranks, size_t row)
 }
 
 /*
- * Ranks that fit come first, by count and then by cost. The fallback orders the others: the smaller D comes first, and
- * nothing else counts. (Another policy type would order its ranks here. All that follows knows standings only.)
+ * A rank that fits beats one that does not. Ranks that fit are ordered by count, then by cost. The others are
+ * ordered by D alone, which matters only if no rank fits: the fallback. (Another policy type would order its ranks
+ * here. All that follows knows standings only.)
  */
 struct kvca_standing kvca_standing_of(const kvca_params *params, const kvca_ranks *ranks, size_t row)
 {
@@ -108,7 +112,7 @@ static bool has_unknown_capacity(const kvca_params *params, const kvca_ranks *ra
     return params->capacity_fraction != KVCA_NO_CAPACITY_FILTER && kvca_capacity(params, reported(ranks, row)) == 0;
 }
 
-/* Tie set: the candidates with the best standing. */
+/* Tie set: the candidates with the best standing so far. A better row starts it anew. */
 static void take(struct kvca_survey *survey, size_t row, const struct kvca_standing *standing)
 {
     int order = survey->selection.ties > 0 ? kvca_compare_standings(standing, &survey->best) : -1;
@@ -156,8 +160,11 @@ kvca_outcome kvca_rule_fallback_outcome(const kvca_params *params, const struct 
 static bool is_tied(const kvca_params *params, const struct kvca_candidates *candidates,
                     const struct kvca_survey *survey, size_t row)
 {
+    if (!is_candidate(candidates, row)) {
+        return false;
+    }
     struct kvca_standing standing = kvca_standing_of(params, candidates->ranks, row);
-    return is_candidate(candidates, row) && kvca_compare_standings(&standing, &survey->best) == 0;
+    return kvca_compare_standings(&standing, &survey->best) == 0;
 }
 
 /* Draw: each tied row is equally likely. If a host changes columns meanwhile, this still ends at a row. */

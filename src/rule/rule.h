@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rule, plainly. This folder says which rank takes a request, and nothing says it a second time: src/vector does the
- * same faster, is held to this by the tests, and hands back here what is rare.
+ * The rule, plainly. This folder says which rank takes a request, and nothing says it a second time: src/vector does
+ * the same faster, is held to this by the tests, and leaves unusual input to it: huge numbers, multipliers that are
+ * not accepted.
  *
  *     rule.c     the rule
  *     explain.c  what the rule says of one rank, for people
@@ -31,7 +32,7 @@
 struct kvca_candidates {
     const kvca_ranks *ranks;
     const uint64_t *placeable; /* the slots of a pool that take requests; NULL when the rows are not a pool's */
-    const uint64_t *eligible;  /* what the request allows; a pool's alone */
+    const uint64_t *eligible;  /* the slots that the request allows; only pools set it */
 };
 
 /* How well a rank stands: the smaller tier wins, then the smaller first, then the smaller second. Equal ranks tie. */
@@ -41,7 +42,10 @@ struct kvca_standing {
     double second;
 };
 
-/* The whole decision except the draw. `selection.row` is the first tied row; `ties` is 0 when there is no candidate. */
+/*
+ * The whole decision except the draw. `selection.row` is the first of the equally best rows. When there is no
+ * candidate, `ties` is 0 and the outcome means nothing.
+ */
 struct kvca_survey {
     kvca_selection selection;
     struct kvca_standing best;
@@ -83,7 +87,7 @@ size_t kvca_rule_draw(const kvca_params *params, const struct kvca_candidates *c
 void kvca_rule_list(const kvca_params *params, const struct kvca_candidates *candidates,
                     const struct kvca_survey *survey, size_t *rows, size_t room);
 
-/* How a selection came out in which no candidate fits: whether one of them could ever hold the request. */
+/* How a selection came out in which no candidate fits: whether one of them could hold the request when empty. */
 kvca_outcome kvca_rule_fallback_outcome(const kvca_params *params, const struct kvca_candidates *candidates);
 
 #endif

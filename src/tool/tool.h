@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command `kvca`, and what its commands share. Here belongs what a person or a script sees of it: options, exit
- * status, and results as tables, JSON and CSV. A file holds one command (check.c, select.c, replay.c), or one way to read
- * or to show what a command is about. What can be worked out without a command line belongs below.
+ * status, and results as tables, JSON and CSV. A file holds one command (check.c, select.c, replay.c), or one way to
+ * read or to show what a command is about. What can be worked out without a command line belongs below.
  */
 #ifndef KVCA_TOOL_H
 #define KVCA_TOOL_H

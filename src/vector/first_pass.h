@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first pass of the kernel, over one group of rows: which fit, and the smallest keys of those. kernel.h says why, and
- * what lanes are.
+ * The first pass of the kernel, over one group of rows: which fit, and the smallest keys of those. kernel.h says
+ * why, and what lanes are.
  */
 #ifndef KVCA_FIRST_PASS_H
 #define KVCA_FIRST_PASS_H
@@ -21,13 +21,13 @@ enum order {
 
 /* What D is compared with. */
 enum fit {
-    BY_NOTHING,    /* the filter is off, or no rank reports a capacity: one limit for all */
-    BY_CAPACITIES, /* the fraction is 1, and every rank reports a capacity: the first pass finds out whether it does */
-    BY_CAPACITY,   /* the fraction is 1 */
-    BY_SHARE,
+    BY_NOTHING,         /* the filter is off, or no rank reports a capacity: one limit for all */
+    BY_CAPACITY_OF_ALL, /* the fraction is 1, and all ranks report a capacity: the first pass finds out */
+    BY_CAPACITY,        /* the fraction is 1 */
+    BY_SHARE,           /* any fraction, 1 included */
 };
 
-/* How rows are looked at. The first four are constants where a plan is made, so each kind has a loop of its own. */
+/* How rows are looked at. The first four are compile-time constants in line, so each kind has a loop of its own. */
 struct plan {
     enum order order;
     enum fit fit;
@@ -48,7 +48,7 @@ struct tally {
     size_t unknown;  /* candidates that report no capacity, or slots of unknown capacity */
     bool unsound;    /* a candidate has a multiplier that is not accepted */
     lanes bits;      /* every bit that a D or N has */
-    mask unreported; /* BY_CAPACITIES: candidates that report no capacity, lane by lane */
+    mask unreported; /* BY_CAPACITY_OF_ALL: candidates that report no capacity, lane by lane */
 };
 
 KERNEL_FN struct tally empty_tally(void)
@@ -74,9 +74,9 @@ KERNEL_FN mask fitting(const struct kvca_view *view, const struct plan *plan, si
         return lanes_at_most(d, lanes_set(plan->terms.unreported_limit));
     }
     lanes capacity = lanes_load(view->candidates.ranks->total_kv_blocks + row + place, rows);
-    if (plan->fit == BY_CAPACITIES) {
+    if (plan->fit == BY_CAPACITY_OF_ALL) {
         mask unreported = lanes_equal(capacity, lanes_set(0));
-        if (rows < LANES) {
+        if (rows < LANES) { /* rows beyond the last are 0, too */
             unreported = mask_and(unreported, mask_of_bits(group->candidates >> place));
         }
         tally->unreported = mask_or(tally->unreported, unreported);
@@ -92,7 +92,10 @@ KERNEL_FN mask fitting(const struct kvca_view *view, const struct plan *plan, si
     return reals_at_most(reals_of(d), limit);
 }
 
-/* Which multipliers are not finite and above 0. Only of those that are, the bits less 1 are below infinity's. */
+/*
+ * Which multipliers are not finite and above 0. Bits - 1 wraps for 0, and is not below infinity's bits - 1 for
+ * others.
+ */
 KERNEL_FN mask unsound(const struct kvca_view *view, size_t row, size_t rows)
 {
     const uint64_t infinity = UINT64_C(0x7ff0000000000000);
@@ -178,7 +181,7 @@ KERNEL_FN size_t rows_in_group(const struct kvca_view *view, size_t row)
     return left < GROUP ? left : GROUP;
 }
 
-/* The candidates among the `rows` of a group, of which there is at least one. */
+/* The candidates of a group. `rows`, its number of rows, is at least 1. */
 KERNEL_FN uint64_t candidates_in(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows)
 {
     const struct kvca_candidates *candidates = &view->candidates;

@@ -2,34 +2,45 @@
 /*
  * The kernel: src/rule/rule.c for several rows at once, written for vectors of any length.
  *
- * The trick. Small D and N need one integer, the packed key N x 2^32 + D, which orders ranks as the rule does. One pass
- * over the columns notes of each group of 64 rows which fit, as the bits of a word, and the smallest keys of those, lane by
- * lane. A second look, at the groups alone that have the smallest key of all, finds the tied rows. No branch of the first
- * pass depends on a column's values, so none is predicted wrongly. When the cost matters (multipliers, a large
- * W), the key is N alone, and the second look compares the costs of the rows that are left.
+ * The trick. One 64-bit key orders ranks as the rule does, where numbers are small: N x 2^32 + D. (Of ranks with the
+ * same N, the smaller D has the smaller cost, without multipliers and with W up to 2^19: see kvca_terms_of(). With
+ * count_priority off, N is left out, and the key is D when W is 0.) D is the column here, without the request:
+ * adding the same blocks to all ranks keeps their order.
  *
- * When it applies. D, N and the request are below 2^31, and multipliers are accepted. The first pass finds out, and the
- * kernel declines otherwise.
+ * The first pass over the columns notes two things for each group of 64 rows: a word whose bits say which rows fit,
+ * and for each lane the smallest key among those rows. No branch depends on a column's values, so they cost no
+ * mispredictions. The second look goes to the groups that have the smallest key of their chunk of groups, and finds
+ * the tied rows. When the cost matters (multipliers, a larger W, or bitmaps of candidates), the key is N alone, and
+ * the second look compares the costs of the rows that are left.
  *
- * Why it is the same. Integers are compared as they are. A limit is compared as the double capacity_fraction x capacity: D
- * is an integer that a double holds exactly, so D <= floor(limit) exactly when D <= limit. Costs are computed by the same
- * operations in the same order. A draw asks the generator for the same number, and counts tied rows in the same order.
+ * When it applies. D and N of every row, and the request, are below 2^31, and the multiplier of every candidate is
+ * finite and above 0. The request is checked first, and the rest by the first pass; the kernel declines otherwise.
+ * For the keys that a pool keeps ready, the pool has checked.
+ *
+ * Why it is the same. A capacity is compared as an integer when the fraction is 1: that the rule rounds it to a
+ * double cannot matter, because D with the request is below 2^32. Otherwise D is compared with the double
+ * capacity_fraction x capacity: D converts without rounding, and an integer is at most floor(x) if and only if it is
+ * at most x. Costs are computed by the same operations in the same order (leaving out + 0 and x 1). They are never
+ * below 0 and never NaN, so their bits are ordered as they are. A draw asks the generator for the same number, and
+ * counts tied rows in the same order.
  *
  * A vector has LANES rows. lanes_*.h define for one kind of processor:
  *
  *     lanes, reals    an unsigned 64-bit integer, or a double, of each row
  *     mask            yes or no of each row; mask_bits() has the first row in bit 0, and mask_of_bits() is its inverse
  *     pair            yes or no of each row of two vectors, of 32-bit integers
- *     lanes_load(p, rows), reals_load(p, rows)   reads `rows` values and none behind them; the other rows are 0
- *     lanes_min(a, b), lanes_min_where(a, m, b)  the smaller, for values below 2^63; a where m has no row
+ *     lanes_load(p, rows), reals_load(p, rows)   reads `rows` values, at most LANES, and none behind; other rows are 0
+ *     lanes_min(a, b), lanes_min_where(a, m, b)  the smaller, for values below 2^63 (a where m is not set)
  *     lanes_least(a), lanes_first(a)             the smallest of all rows, in each row; the first row
  *     lanes_pack(high, low)                      high x 2^32 + low, for values below 2^32
- *     lanes_select(m, a, b)                      a where m has a row, else b
+ *     lanes_select(m, a, b)                      a where m is set, else b
  *     lanes_any_large(a)                         whether any value is 2^31 or above
  *     lanes_bits_of(r)                           a double's bits: doubles >= 0 are ordered as these are
  *     reals_of(a)                                the nearest doubles
  *     pair_above(p, v)                           which 32-bit integers at p are above v, which is not UINT32_MAX
  *     pair_first(p), pair_second(p)              the two masks
+ *
+ *     KERNEL_FN, KERNEL_OUT                      a function that is always in line, and one that never is
  *
  * and the rest as it is named. This file has the loops that there are, and what a selection makes of one.
  */
@@ -38,7 +49,7 @@
 
 #include "vector/second_look.h"
 
-/* How many candidates have no known capacity. Where no capacity is looked at, each of them fits for want of one. */
+/* How many candidates have no known capacity. BY_NOTHING with the filter on, no capacity is known, and all fit. */
 KERNEL_FN size_t unknown_capacity(const struct plan *plan, const struct tally *tally)
 {
     if (plan->order != BY_READY && !plan->terms.counts_unknown) {
@@ -61,7 +72,7 @@ KERNEL_FN enum result attempt(const struct kvca_view *view, struct plan plan, ui
     if (plan.order == BY_COST && tally.unsound) {
         return DECLINED;
     }
-    if (plan.fit == BY_CAPACITIES && mask_bits(tally.unreported) != 0) {
+    if (plan.fit == BY_CAPACITY_OF_ALL && mask_bits(tally.unreported) != 0) {
         return NOT_REPORTED;
     }
     if (choice.ties == 0) {
@@ -107,14 +118,14 @@ KERNEL_FN enum fit fit_of(const struct kvca_view *view)
     if (!view->terms->whole) {
         return BY_SHARE;
     }
-    return capacities[0] != 0 ? BY_CAPACITIES : BY_CAPACITY;
+    return capacities[0] != 0 ? BY_CAPACITY_OF_ALL : BY_CAPACITY;
 }
 
 /* An attempt by capacities, which finds out that all are reported, or the same by any capacity. */
-KERNEL_FN enum result attempt_capacities(const struct kvca_view *view, enum order order, bool many, uint64_t *kept,
-                                         _Atomic uint64_t *generator, kvca_selection *selection)
+KERNEL_FN enum result attempt_capacity_of_all(const struct kvca_view *view, enum order order, bool many,
+                                              uint64_t *kept, _Atomic uint64_t *generator, kvca_selection *selection)
 {
-    struct plan plan = plan_of(view, order, BY_CAPACITIES, true, many);
+    struct plan plan = plan_of(view, order, BY_CAPACITY_OF_ALL, true, many);
     enum result result = attempt(view, plan, kept, generator, selection);
     if (result != NOT_REPORTED) {
         return result;
@@ -137,8 +148,8 @@ KERNEL_FN bool select_by(const struct kvca_view *view, enum order order, bool ma
     case BY_NOTHING:
         result = attempt(view, plan_of(view, order, BY_NOTHING, true, many), kept, generator, selection);
         break;
-    case BY_CAPACITIES:
-        result = attempt_capacities(view, order, many, kept, generator, selection);
+    case BY_CAPACITY_OF_ALL:
+        result = attempt_capacity_of_all(view, order, many, kept, generator, selection);
         break;
     case BY_CAPACITY:
         result = attempt(view, plan_of(view, order, BY_CAPACITY, true, many), kept, generator, selection);

@@ -9,9 +9,9 @@
 #include "rule/random.h"
 #include "vector/first_pass.h"
 
-/* So many groups are looked at before their best rows are, while their columns are in the nearest cache. */
+/* The number of groups between two second looks: their columns are still in the nearest cache then. */
 #define CHUNK_GROUPS 16
-/* The tied rows of so many groups are kept for the draw. Those of others are found again. */
+/* The number of groups whose tied rows are kept for the draw. Those of later groups are found again. */
 #define KEPT_GROUPS 256
 
 /* What a row is ranked by. The smaller first wins, then the smaller second. */
@@ -41,12 +41,13 @@ KERNEL_FN lanes costs_of(const struct kvca_view *view, const struct plan *plan, 
     return lanes_bits_of(cost);
 }
 
-/* The place in its group of the first vector that has any of these rows; and the rows without those of that vector. */
+/* The place in its group of the first vector that has any of these rows. */
 KERNEL_FN size_t first_vector(uint64_t rows)
 {
     return (size_t)__builtin_ctzll(rows) / LANES * LANES;
 }
 
+/* The rows without those of the vector at a place. */
 KERNEL_FN uint64_t without_vector(uint64_t rows, size_t place)
 {
     return rows & ~(((UINT64_C(1) << LANES) - 1) << place);
@@ -78,7 +79,8 @@ KERNEL_FN uint64_t cheapest(const struct kvca_view *view, const struct plan *pla
 }
 
 /* The rows of a group that have this key, which is in all lanes, whether they fit or not. */
-KERNEL_FN uint64_t having(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows, lanes key)
+KERNEL_FN uint64_t rows_with_key(const struct kvca_view *view, const struct plan *plan, size_t row, size_t rows,
+                                 lanes key)
 {
     uint64_t found = 0;
     size_t i = 0;
@@ -96,10 +98,11 @@ KERNEL_FN uint64_t best_of(const struct kvca_view *view, const struct plan *plan
                            lanes least, struct key *key)
 {
     size_t rows = rows_in_group(view, row);
-    uint64_t tied = rows == GROUP ? having(view, plan, row, GROUP, least) : having(view, plan, row, rows, least);
+    uint64_t tied =
+        rows == GROUP ? rows_with_key(view, plan, row, GROUP, least) : rows_with_key(view, plan, row, rows, least);
     tied &= fits;
     *key = (struct key){lanes_first(least), 0};
-    bool decided = !plan->many && (tied & (tied - 1)) == 0; /* the cost of a single row is compared with none */
+    bool decided = !plan->many && (tied & (tied - 1)) == 0; /* with one group and one row left, no cost is needed */
     return plan->order == BY_COST && !decided ? cheapest(view, plan, row, tied, &key->second) : tied;
 }
 
@@ -110,7 +113,8 @@ struct choice {
     struct key key;
 };
 
-/* Takes rows of a group into the choice. Returns those that tie with it. Numbers that the kernel declines leave none. */
+/* Takes rows of a group into the choice. Returns those that tie with it. `tied` may be empty when numbers
+ * are too large; attempt() then declines. */
 KERNEL_FN uint64_t take(struct choice *choice, size_t row, struct key key, uint64_t tied)
 {
     if (tied == 0) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which kernel runs: the fastest that the processor has, or the one that the environment variable KVCA_VARIANT names. It
- * is chosen when the library is loaded, before a second thread can exist, so that no selection needs to ask.
+ * Which kernel runs: the fastest that the processor has, or the one that the environment variable KVCA_VARIANT
+ * names. It is chosen when the library is loaded, before a second thread can exist, so that no selection needs to
+ * ask.
  */
 #include "vector/vector.h"
 
@@ -62,8 +63,9 @@ const char *kvca_variant(void)
 }
 
 /*
- * A packed key has no cost, and orders ranks by it all the same. Of ranks with as many requests the one with the smaller D
- * has the smaller cost, because D + W x N stays below 2^52: there different D never round to the same cost.
+ * A packed key has no cost, and orders ranks by it all the same. Of ranks with as many requests the one with the
+ * smaller D has the smaller cost, because D + W x N stays below 2^52: there different D never round to the same
+ * cost.
  */
 struct kvca_terms kvca_terms_of(const kvca_params *params)
 {

@@ -41,9 +41,10 @@ static inline bool kvca_view_select(const struct kvca_view *view, _Atomic uint64
 }
 
 /*
- * Picks a slot that fits by what a pool keeps ready. Returns false, and writes nothing, when none fits or this processor
- * has no kernel. The parameters have kvca_terms.packs, no slot is large, the request is below 2^31 blocks, and there are
- * no multipliers. The arguments come in registers: a place takes little longer than a struct would take to arrive.
+ * Picks a slot that fits by what a pool keeps ready. Returns false, and writes nothing, when none fits or this
+ * processor has no kernel. The parameters have kvca_terms.packs, no slot is large, the request is below 2^31 blocks,
+ * and there are no multipliers. The arguments come in registers: a place takes little longer than a struct would
+ * take to arrive.
  */
 static inline bool kvca_ready_select(const struct kvca_ready *ready, size_t count, uint64_t request_blocks,
                                      const uint64_t *eligible, _Atomic uint64_t *generator, kvca_selection *selection)
