@@ -16,7 +16,7 @@ void fail(const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     fputs("bench: ", stderr);
-    vfprintf(stderr, format, arguments);
+    vfprintf(stderr, format, arguments); /* NOLINT(clang-analyzer-valist.Uninitialized): va_start() is above */
     fputc('\n', stderr);
     va_end(arguments);
     exit(1);

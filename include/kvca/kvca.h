@@ -407,7 +407,8 @@ typedef enum kvca_reason {
     /** No rank fits, and its D is larger. */
     KVCA_REASON_MORE_BLOCKS = 4,
     /**
-     * It may not be picked: it drains, or the request's bitmap excludes it. Only kvca_pool_explain() returns this.
+     * It may not be picked: it drains, the request's bitmap leaves it out, or its D would exceed UINT64_MAX. Only
+     * kvca_pool_explain() gives this reason.
      */
     KVCA_REASON_NOT_ELIGIBLE = 5
 } kvca_reason;

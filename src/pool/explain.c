@@ -32,10 +32,11 @@ static bool has_rank(kvca_pool *pool, uint64_t slot)
     return slot < pool->max_ranks && kvca_slot_state(pool, slot) != KVCA_SLOT_FREE;
 }
 
-static bool may_be_picked(kvca_pool *pool, const kvca_request *request, uint64_t slot)
+static bool may_be_picked(kvca_pool *pool, const kvca_request *request, uint64_t slot, uint64_t blocks)
 {
-    return kvca_slot_state(pool, slot) == KVCA_SLOT_ACTIVE &&
-           (!request->eligible || (request->eligible[slot / 64] >> slot % 64 & 1) != 0);
+    bool eligible = !request->eligible || (request->eligible[slot / 64] >> slot % 64 & 1) != 0;
+    bool overflows = blocks > UINT64_MAX - request->blocks;
+    return kvca_slot_state(pool, slot) == KVCA_SLOT_ACTIVE && eligible && !overflows;
 }
 
 static kvca_status check_question(kvca_pool *pool, const kvca_booking *booking, const kvca_selection *selection,
@@ -74,7 +75,7 @@ static kvca_status explain(kvca_pool *pool, const kvca_request *request, const k
         .request_blocks = request->blocks,
     };
     status = kvca_explain(&params, &ranks, &picked, ASKED, explanation);
-    if (status == KVCA_OK && !may_be_picked(pool, request, slot)) {
+    if (status == KVCA_OK && !may_be_picked(pool, request, slot, pair.blocks[ASKED])) {
         explanation->reason = KVCA_REASON_NOT_ELIGIBLE;
     }
     return status;

@@ -101,6 +101,10 @@ static __attribute__((noinline)) kvca_status choose_by_columns(kvca_pool *pool, 
     if (picked.ties == 0) {
         return overflow ? KVCA_ERR_OVERFLOW : KVCA_NONE_ELIGIBLE;
     }
+    if (overflow && picked.outcome == KVCA_FALLBACK_NEVER) { /* a rank that overflows now may have room later */
+        const struct kvca_candidates later = {&ranks, kvca_words(pool, KVCA_PART_PLACEABLE), request->eligible};
+        picked.outcome = kvca_rule_fallback_outcome(&params, &later);
+    }
     *selection = picked;
     if (picked.outcome == KVCA_FIT || !request->only_if_fits) {
         return KVCA_OK;

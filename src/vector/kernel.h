@@ -89,16 +89,13 @@ KERNEL_FN enum result attempt(const struct kvca_view *view, struct plan plan, ui
     return DONE;
 }
 
-/* The fallback. Its keys are D, and every candidate has one. */
+/* The fallback. Its keys are D, and every candidate has one. That they are small is known by now. */
 KERNEL_OUT bool fall_back(const struct kvca_view *view, _Atomic uint64_t *generator, kvca_selection *selection)
 {
     uint64_t kept[KEPT_GROUPS];
     struct plan plan = plan_of(view, BY_BLOCKS, BY_NOTHING, false, true);
     struct tally tally = empty_tally();
     struct choice choice = scan(view, &plan, &tally, kept);
-    if (lanes_any_large(tally.bits)) {
-        return false;
-    }
     bool draws = choice.ties > 0 && !view->only_if_fits;
     *selection = (kvca_selection){
         .size = sizeof *selection,

@@ -6,7 +6,7 @@
  * eva: -eva-partition-value slots_case,call_case,left_case -eva-split-limit 1000
  * eva: -cpp-extra-args=-DKVCA_FAULT_POINTS
  * eva: -eva-split-return-function kvca_pool_new:0,fill_params:0,fill_head:0,any_pool:0
- * eva: -eva-split-return-function begin:0,find_booking:0,kvca_pool_find:0,kvca_pool_snapshot:0
+ * eva: -eva-split-return-function begin:0,kvca_pool_find_booking:0,kvca_pool_find:0,kvca_pool_snapshot:0
  */
 #include "pool.h"
 

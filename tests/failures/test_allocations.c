@@ -749,6 +749,7 @@ static void no_function_is_forgotten(void **state)
 static void make_what_is_kept(void)
 {
     struct output output;
+    blank(&output);
     run_load_file(&(struct call){.path = "/nonexistent"}, &output);
 }
 

@@ -5,6 +5,7 @@ static const kvca_status STATUSES[] = {
     KVCA_OK,
     KVCA_ERR_NULL,
     KVCA_ERR_NO_MEMORY,
+    KVCA_ERR_SIZE,
     KVCA_ERR_CAPACITY_FRACTION,
     KVCA_ERR_DECODE_ACTIVE_REQUEST_WEIGHT,
     KVCA_ERR_NO_RANKS,
@@ -52,7 +53,7 @@ static void every_status_has_its_own_text(void **state)
 static void status_values_stay(void **state)
 {
     (void)state;
-    static const int values[] = {0,  1,  2,  10, 11, 20, 21, 22, 23, 24, 30, 31, 32, 33, 34,
+    static const int values[] = {0,  1,  2,  3,  10, 11, 20, 21, 22, 23, 24, 30, 31, 32, 33, 34,
                                  35, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53};
     assert_int_equal(COUNT(values), COUNT(STATUSES));
     for (size_t i = 0; i < COUNT(values); i++) {

@@ -249,8 +249,9 @@ struct ask {
     double multipliers[MOST_SLOTS];
     struct rank_set set;
     bool candidates[MOST_RANKS];
-    bool overflows; /* a slot is no candidate because its sum would overflow */
-    bool unsound;   /* a candidate's multiplier is unsound */
+    bool later[MOST_RANKS]; /* candidates, those that would overflow included */
+    bool overflows;         /* a slot is no candidate because its sum would overflow */
+    bool unsound;           /* a candidate's multiplier is unsound */
 };
 
 /* Makes sound multipliers where they must be sound; now and then one slot has another. */
@@ -284,6 +285,7 @@ static void make_ask(struct model *model, struct ask *ask)
         bool eligible = !restrict_slots || (ask->eligible[slot / 64] >> slot % 64 & 1) != 0;
         bool candidate = eligible && model->slots[slot].taken && !model->slots[slot].draining;
         bool overflows = ask->set.decode_cost_blocks[slot] > UINT64_MAX - ask->request.blocks;
+        ask->later[slot] = candidate;
         ask->candidates[slot] = candidate && !overflows;
         ask->overflows = ask->overflows || (candidate && overflows);
     }
@@ -317,6 +319,7 @@ static void step_place(struct model *model)
     struct ask ask;
     make_ask(model, &ask);
     struct reference expected = reference_select(&model->params, &ask.set, ask.candidates);
+    reference_look_ahead(&expected, &model->params, &ask.set, ask.later);
     kvca_selection selection = {.size = sizeof selection};
     kvca_status status =
         kvca_pool_place(model->pool, model->owners[owner], &ask.request, &booking->booking, &selection);

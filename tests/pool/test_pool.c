@@ -1251,6 +1251,31 @@ static void explaining_a_place_refuses_what_it_cannot_explain(void **state)
     assert_int_equal(kvca_pool_explain(pool, &request, &booking, &selection, 0, NULL), KVCA_ERR_NULL);
 }
 
+/* A rank whose D would pass the largest integer may not be picked, and may have room later. */
+static void a_rank_that_would_overflow_is_explained_and_waited_for(void **state)
+{
+    struct fixture *fixture = *state;
+    kvca_pool *pool = fixture->pool;
+    put(pool, 1, 0); /* of unknown capacity */
+    put(pool, 2, 10);
+    kvca_request request = {.size = sizeof request, .blocks = UINT64_MAX - 5, .eligible = &(uint64_t){1}};
+    kvca_booking large;
+    kvca_booking booking;
+    kvca_selection selection = {.size = sizeof selection};
+    kvca_explanation told = {.size = sizeof told};
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &large, NULL), KVCA_OK);
+    request = (kvca_request){.size = sizeof request, .blocks = 10};
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &booking, &selection), KVCA_OK);
+    assert_int_equal(selection.row, 1);
+    assert_int_equal(kvca_pool_explain(pool, &request, &booking, &selection, 0, &told), KVCA_OK);
+    assert_int_equal(told.reason, KVCA_REASON_NOT_ELIGIBLE);
+    request = (kvca_request){.size = sizeof request, .blocks = 100, .only_if_fits = true};
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &booking, &selection), KVCA_NONE_FITS);
+    assert_int_equal(kvca_pool_release(pool, &large), KVCA_OK);
+    assert_int_equal(kvca_pool_place(pool, fixture->owner, &request, &booking, &selection), KVCA_OK);
+    assert_int_equal(selection.row, 0);
+}
+
 #define POOL_TEST(test) cmocka_unit_test_setup_teardown(test, make_pool, free_pool)
 
 int main(void)
@@ -1259,6 +1284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         POOL_TEST(never_is_told_from_not_now),
         POOL_TEST(a_place_is_explained),
+        POOL_TEST(a_rank_that_would_overflow_is_explained_and_waited_for),
         POOL_TEST(explaining_a_place_refuses_what_it_cannot_explain),
         POOL_TEST(place_books_and_release_gives_back),
         POOL_TEST(answer_tells_what_happened),

@@ -114,6 +114,7 @@ static void selections_match_the_witness(void **state)
 /* What a pool is asked in addition to the set. */
 struct question {
     bool candidates[MOST_RANKS];
+    bool later[MOST_RANKS]; /* those that would overflow included */
     uint64_t eligible[(MOST_RANKS + 63) / 64];
     kvca_request request;
 };
@@ -133,6 +134,7 @@ static void ask(kvca_pool *pool, const struct rank_set *set, bool multipliers, s
         bool drains = some_drain && set->active_requests[row] != 0 && random_below(random, 4) == 0;
         bool overflows = set->decode_cost_blocks[row] > UINT64_MAX - set->request_blocks;
         question->eligible[row / 64] |= (uint64_t)eligible << row % 64;
+        question->later[row] = eligible && !drains;
         question->candidates[row] = eligible && !drains && !overflows;
         if (drains) {
             assert_int_equal(kvca_pool_drain(pool, set->worker_id[row], set->dp_rank[row]), KVCA_OK);
@@ -152,6 +154,7 @@ static void check_place(kvca_pool *pool, kvca_owner owner, const kvca_params *pa
                         const struct question *question)
 {
     struct reference reference = reference_select(params, set, question->candidates);
+    reference_look_ahead(&reference, params, set, question->later);
     kvca_booking booking;
     kvca_selection selection = {.size = sizeof selection, .row = SIZE_MAX};
     kvca_status status = kvca_pool_place(pool, owner, &question->request, &booking, &selection);

@@ -87,6 +87,16 @@ struct reference reference_select(const kvca_params *params, const struct rank_s
     return reference;
 }
 
+void reference_look_ahead(struct reference *reference, const kvca_params *params, const struct rank_set *set,
+                          const bool *later)
+{
+    for (size_t row = 0; row < set->count; row++) {
+        if (reference->outcome == KVCA_FALLBACK_NEVER && later[row] && facts_of(params, set, row).fits_empty) {
+            reference->outcome = KVCA_FALLBACK;
+        }
+    }
+}
+
 bool reference_agrees(const struct reference *reference, const kvca_selection *selection)
 {
     return selection->outcome == reference->outcome && selection->ties == reference->ties &&

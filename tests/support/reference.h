@@ -25,6 +25,12 @@ uint64_t reference_limit(const kvca_params *params, uint64_t capacity);
 /* Applies the rule to the rows that are candidates; NULL means all. */
 struct reference reference_select(const kvca_params *params, const struct rank_set *set, const bool *candidates);
 
+/*
+ * A fallback again, for a pool: rows that are no candidates now because their D would overflow may hold the request later.
+ */
+void reference_look_ahead(struct reference *reference, const kvca_params *params, const struct rank_set *set,
+                          const bool *later);
+
 /* Whether a selection agrees with the reference: its row is one of the tied rows. */
 bool reference_agrees(const struct reference *reference, const kvca_selection *selection);
 
