@@ -26,7 +26,7 @@ import exceptions
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SURVIVORS = ROOT / "tests" / "survivors.txt"
 
-FILES = ("src/rule/rule.c src/rule/explain.c src/rule/params.c src/pool/place.c "
+FILES = ("src/rule/rule.c src/rule/explain.c src/rule/params.c src/pool/place.c src/pool/booking.c "
          "src/vector/kernel.h src/vector/first_pass.h src/vector/second_look.h src/vector/vector.c").split()
 
 # The suites, those that find most first; their other sources; and whether they run for each variant of the rule.

@@ -134,6 +134,14 @@ static kvca_status place_nowhere(void)
     return status == KVCA_NEVER_FITS ? KVCA_OK : status;
 }
 
+/* What fails fills nothing. */
+static kvca_status place_without_owner(void)
+{
+    kvca_booking booking;
+    kvca_status status = kvca_pool_place(pool, 0, &REQUEST, &booking, (void *)given);
+    return status == KVCA_ERR_OWNER ? KVCA_OK : status;
+}
+
 static kvca_status explain_place_request(void)
 {
     kvca_explanation explanation = EXPLANATION;
@@ -189,6 +197,7 @@ static const struct function {
     {"kvca_pool_place, request", place_request, &REQUEST, sizeof REQUEST, true},
     {"kvca_pool_place, selection", place_selection, &SELECTION, sizeof SELECTION, false},
     {"kvca_pool_place, fits nowhere", place_nowhere, &SELECTION, sizeof SELECTION, false},
+    {"kvca_pool_place, no owner", place_without_owner, &SELECTION, sizeof SELECTION, false},
     {"kvca_pool_explain, request", explain_place_request, &REQUEST, sizeof REQUEST, true},
     {"kvca_pool_explain, explanation", explain_place_explanation, &EXPLANATION, sizeof EXPLANATION, false},
     {"kvca_pool_snapshot", snapshot, &SNAPSHOT, sizeof SNAPSHOT, false},
@@ -222,7 +231,7 @@ static void other_sizes_are_read_filled_or_refused(void **state)
         assert_int_equal(call_with(function, function->size + TAIL, 0xff),
                          function->is_read ? KVCA_ERR_SIZE : KVCA_OK);
         for (size_t byte = 0; !function->is_read && byte < TAIL; byte++) {
-            assert_int_equal(given[function->size + byte], 0);
+            assert_int_equal(given[function->size + byte], function->call == place_without_owner ? 0xff : 0);
         }
         const size_t refused[] = {0, 1, function->size - 1, ROOM + 1, SIZE_MAX};
         for (size_t size = 0; size < COUNT(refused); size++) {

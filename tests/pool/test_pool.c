@@ -1199,6 +1199,12 @@ static void a_place_is_explained(void **state)
         }
     }
     assert_int_equal(ties, selection.ties);
+    request.eligible = &(uint64_t){UINT64_C(1) << 2};
+    for (uint32_t slot = 0; slot < 4; slot++) {
+        kvca_explanation told = {.size = sizeof told};
+        assert_int_equal(kvca_pool_explain(pool, &request, &booking, &selection, slot, &told), KVCA_OK);
+        assert_int_equal(told.reason == KVCA_REASON_NOT_ELIGIBLE, slot != 2);
+    }
 }
 
 static void explaining_a_place_refuses_what_it_cannot_explain(void **state)
