@@ -165,6 +165,13 @@ static kvca_status load_error(void)
     return status == KVCA_ERR_CONFIG ? KVCA_OK : status;
 }
 
+static kvca_status load_file_error(void)
+{
+    kvca_params params = PARAMS;
+    kvca_status status = kvca_config_load_file("/nonexistent", KVCA_ROLE_DECODE, &params, (void *)given);
+    return status == KVCA_ERR_FILE ? KVCA_OK : status;
+}
+
 static kvca_status init_params(void)
 {
     size_t size;
@@ -201,6 +208,7 @@ static const struct function {
     {"kvca_pool_explain, request", explain_place_request, &REQUEST, sizeof REQUEST, true},
     {"kvca_pool_explain, explanation", explain_place_explanation, &EXPLANATION, sizeof EXPLANATION, false},
     {"kvca_pool_snapshot", snapshot, &SNAPSHOT, sizeof SNAPSHOT, false},
+    {"kvca_config_load_file", load_file_error, NULL, sizeof(kvca_error), false},
     {"kvca_config_load_buffer", load_error, NULL, sizeof(kvca_error), false},
 };
 
