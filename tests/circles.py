@@ -24,6 +24,7 @@ MOST_IN_SRC = 6
 # Variables that are no more than names: by this one nginx knows the module, and the module's files find their data.
 NAMES = {"ngx_http_kvca_module"}
 
+
 def folder_of(file):
     return file.rpartition("/")[0]
 

@@ -221,7 +221,7 @@ KERNEL_FN bool attempt_ready(const struct kvca_ready *ready, size_t count, uint6
                              const uint64_t *eligible, bool all, bool many, _Atomic uint64_t *generator,
                              kvca_selection *selection)
 {
-    const struct kvca_terms terms = {.packs = true};
+    const struct kvca_terms terms = {0}; /* the keys are ready: no parameter is asked for */
     const kvca_ranks ranks = {.count = count, .request_blocks = request_blocks};
     const struct kvca_view view = {
         .terms = &terms, .candidates = {.ranks = &ranks, .eligible = eligible}, .ready = ready};

@@ -40,7 +40,7 @@ struct kvca_view {
     struct kvca_candidates candidates;
     const struct kvca_ready *ready; /* a pool's, one for each group; NULL elsewhere */
     bool only_if_fits;              /* draw nothing when no candidate fits */
-    bool nothing_fits;              /* a pool knows already that none does */
+    bool nothing_fits;              /* a pool knows that by its ready keys; the plain rule looks for itself */
 };
 
 /* One processor's kernel. Each function declines by returning false: then nothing was written and nothing drawn. */
